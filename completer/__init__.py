@@ -1,0 +1,3 @@
+"""The engine: completes code by greedy speculative decoding. Knows tokens and text; knows no editor, no database, no learning."""
+
+__version__ = "0.1.0"

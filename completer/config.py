@@ -1,0 +1,267 @@
+"""Settings: one TOML file, then environment variables, then flags, each stronger than the one before.
+
+Every default of the program lives here, with its meaning and what it may hold; `completer config init`, the flags and
+the README's table are made from it. Knows names and ranges; knows nothing of what the values do.
+"""
+
+import difflib
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from completer.errors import ConfigError, UsageError
+from completer.paths import FOLDER_VARIABLES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+log = logging.getLogger(__name__)
+
+Value = str | int | float
+T = TypeVar("T", str, int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """allowed completes the sentence "it must be ..."."""
+
+    allowed: str
+    accepts: Callable[[Any], bool]
+
+
+def _one_of(*names: str) -> Rule:
+    return Rule(f"one of {', '.join(names)}", lambda value: value in names)
+
+
+def _draft_sources(*names: str) -> Rule:
+    return Rule(
+        f"auto, none, or any of {', '.join(names)} with commas between, the preferred first",
+        lambda value: value in ("auto", "none") or all(part.strip() in names for part in value.split(",")),
+    )
+
+
+def _between(lowest: float, highest: float) -> Rule:
+    return Rule(f"from {lowest} to {highest}", lambda value: lowest <= value <= highest)
+
+
+def _setting(default: T, help: str, rule: Rule) -> T:
+    return field(default=default, metadata={"help": help, "rule": rule})
+
+
+_MODEL = Rule("a model of `completer models list`, a folder, or auto", bool)
+_DRAFT = Rule("a model of `completer models list`, a folder, none, or auto", bool)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    target: str = _setting("auto", "the model whose text you get; auto follows the machine's memory", _MODEL)
+    draft: str = _setting("auto", "the smaller model that drafts for it; none for no draft model", _DRAFT)
+    device: str = _setting("auto", "where the models run", _one_of("auto", "cpu", "cuda", "mps"))
+    dtype: str = _setting("auto", "number format of the weights", _one_of("auto", "bfloat16", "float16", "float32"))
+    threads: int = _setting(0, "CPU threads; 0 takes one per physical core", _between(0, 1024))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptConfig:
+    prefix_tokens: int = _setting(1024, "most tokens read before the cursor", _between(16, 32768))
+    suffix_tokens: int = _setting(256, "most tokens read after the cursor", _between(0, 32768))
+    context_tokens: int = _setting(1024, "most tokens read from other files", _between(0, 32768))
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionConfig:
+    max_tokens: int = _setting(64, "most tokens in a completion", _between(1, 4096))
+    max_lines: int = _setting(0, "most lines in a completion; 0 for no limit", _between(0, 1000))
+    mode: str = _setting(
+        "auto",
+        "how far to go: the end of the line, of the syntactic block, or until the model stops (text); "
+        "auto lets the syntax choose between line and block",
+        _one_of("auto", "line", "block", "text"),
+    )
+    deadline_ms: int = _setting(0, "stop after this many milliseconds; 0 for no deadline", _between(0, 600_000))
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationConfig:
+    source: str = _setting(
+        "auto",
+        "where drafts come from; none is plain decoding",
+        _draft_sources("ngram", "previous_suggestion", "draft_model"),
+    )
+    k: int = _setting(8, "most tokens drafted a round; 0 is plain decoding", _between(0, 32))
+    stop_below: float = _setting(
+        0.4, "a draft model stops before a token it gives less than this probability", _between(0, 1)
+    )
+    exact: str = _setting(
+        "canonical",
+        "canonical: the same tokens as plain decoding, always; native: faster where near-ties may fall either way",
+        _one_of("canonical", "native"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheConfig:
+    slots: int = _setting(4, "recent documents whose prompt stays in the KV cache", _between(1, 64))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    model: ModelConfig = ModelConfig()
+    prompt: PromptConfig = PromptConfig()
+    completion: CompletionConfig = CompletionConfig()
+    speculation: SpeculationConfig = SpeculationConfig()
+    cache: CacheConfig = CacheConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting, named `section.name`."""
+
+    section: str
+    name: str
+    default: Value
+    help: str
+    rule: Rule
+
+    @property
+    def dotted(self) -> str:
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """Name of the environment variable that sets it."""
+        return f"COMPLETER_{self.section}_{self.name}".upper()
+
+    @property
+    def allowed(self) -> str:
+        kind = {int: "a whole number ", float: "a number "}.get(type(self.default), "")
+        return kind + self.rule.allowed
+
+    def parse(self, value: object) -> Value:
+        """value, from TOML or as text, in this key's type. Raises ValueError, saying what is allowed."""
+        kind = type(self.default)
+        try:
+            parsed = kind(value) if isinstance(value, str) or (kind is float and type(value) is int) else value
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, kind) or isinstance(parsed, bool) or not self.rule.accepts(parsed):
+            raise ValueError(f"{value!r} is not allowed: it must be {self.allowed}")
+        return parsed
+
+
+def _keys() -> Iterator[Key]:
+    for section in fields(Config):
+        defaults = getattr(Config(), section.name)
+        for setting in fields(defaults):
+            default = getattr(defaults, setting.name)
+            yield Key(section.name, setting.name, default, setting.metadata["help"], setting.metadata["rule"])
+
+
+KEYS: Mapping[str, Key] = {key.dotted: key for key in _keys()}
+_VARIABLES: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """origins: where each value that is not a default came from, by `section.name`. warnings: what was ignored."""
+
+    config: Config
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSource:
+    """Where settings are read from. A file that does not exist holds no settings, unless it must exist."""
+
+    file: Path
+    environ: Mapping[str, str]
+    must_exist: bool = False
+
+    def load(self, flags: Mapping[str, object] | None = None) -> Config:
+        """The settings in force; logs a warning for each name it did not know.
+
+        flags: values by `section.name`, None where a flag was not given.
+        Raises ConfigError for a bad file or variable, UsageError for a bad flag.
+        """
+        loaded = self.read(flags)
+        for warning in loaded.warnings:
+            log.warning(warning)
+        return loaded.config
+
+    def read(self, flags: Mapping[str, object] | None = None) -> LoadedConfig:
+        """As load, with what there is to tell about it."""
+        values: dict[str, Value] = {}
+        origins: dict[str, str] = {}
+        warnings: list[str] = []
+        for name, value in _flatten(self._document(), self.file):
+            key = KEYS.get(name)
+            if key is None:
+                warnings.append(f"{self.file}: unknown setting {name} is ignored{_did_you_mean(name, KEYS)}")
+                continue
+            values[name], origins[name] = _checked(key, value, f"{self.file}: {name}"), str(self.file)
+        for variable, text in self.environ.items():
+            if not variable.startswith("COMPLETER_") or variable in FOLDER_VARIABLES or not text:
+                continue
+            key = _VARIABLES.get(variable)
+            if key is None:
+                hint = _did_you_mean(variable, _VARIABLES)
+                warnings.append(f"environment: unknown variable {variable} is ignored{hint}")
+                continue
+            values[key.dotted], origins[key.dotted] = _checked(key, text, variable), variable
+        for name, value in (flags or {}).items():
+            if value is not None:
+                try:
+                    values[name], origins[name] = KEYS[name].parse(value), "flag"
+                except ValueError as error:
+                    raise UsageError(f"{name} = {error}") from None
+        return LoadedConfig(_build(values), origins, tuple(warnings))
+
+    def _document(self) -> dict[str, Any]:
+        if not self.must_exist and not self.file.exists():
+            return {}
+        try:
+            return tomllib.loads(self.file.read_text("utf-8-sig"))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ConfigError(f"cannot read the configuration {self.file}: {reason}") from error
+        except ValueError as error:  # not TOML, or not UTF-8
+            raise ConfigError(f"{self.file} is not a TOML file: {error}") from error
+
+
+def _flatten(document: Mapping[str, Any], file: Path) -> Iterator[tuple[str, object]]:
+    sections = {section.name for section in fields(Config)}
+    for section, content in document.items():
+        if isinstance(content, dict):
+            yield from ((f"{section}.{name}", value) for name, value in content.items())
+        elif section in sections:
+            raise ConfigError(f"{file}: {section} = {content!r} is not allowed: it must be a section, [{section}]")
+        else:
+            yield section, content
+
+
+def _checked(key: Key, value: object, where: str) -> Value:
+    try:
+        return key.parse(value)
+    except ValueError as error:
+        raise ConfigError(f"{where} = {error}") from None
+
+
+def _did_you_mean(name: str, known: Mapping[str, Key]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _build(values: Mapping[str, Value]) -> Config:
+    sections = {}
+    for section in fields(Config):
+        own = {
+            key.name: values[key.dotted] for key in KEYS.values() if key.section == section.name if key.dotted in values
+        }
+        sections[section.name] = replace(getattr(Config(), section.name), **own)
+    return Config(**sections)

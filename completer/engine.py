@@ -1,0 +1,241 @@
+"""The engine: a request in, chunks of text out. Joins prompt, caches, draft sources, loop and stops.
+
+Knows no editor and learns nothing: the planner is an argument, and everything it needs to learn is handed to it.
+One engine serves one thread.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from completer.backends.target import Target
+from completer.draft.draft_model import DraftModelSource
+from completer.draft.ngram import NgramSource
+from completer.draft.offers import DraftSources
+from completer.draft.previous_suggestion import PreviousSuggestionSource
+from completer.draft.source import MAX_K, DraftContext
+from completer.healing import Vocabulary
+from completer.languages import language
+from completer.models.fim import FimTemplate
+from completer.models.tokenizer import Tokenizer
+from completer.prefix_cache import PrefixCache, Slot
+from completer.prompt import Anchor, Prompt, PromptBudget, build_prompt
+from completer.request import (
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    RoundOutcome,
+    RoundPlanner,
+    SourceCounts,
+)
+from completer.speculative import Decoding, speculate
+from completer.stops import Stops
+
+FUSED_TAIL = 32
+"""An uncached prompt tail of up to this many tokens travels with the first draft; a longer one is prefilled before."""
+
+
+PREFILL_PASS_MS = 600
+"""Prefill passes are as wide as this allows: wide ones read faster, and a cancelled request waits for one to end."""
+
+
+def never() -> bool:
+    return False
+
+
+def now_ms() -> float:
+    return time.perf_counter() * 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """budget bounds the prompt, max_tokens a completion; slots: recent documents whose KV cache is kept."""
+
+    budget: PromptBudget
+    max_tokens: int
+    slots: int = 4
+
+
+class Engine:
+    def __init__(
+        self,
+        target: Target,
+        tokenizer: Tokenizer,
+        template: FimTemplate | None,
+        stop_token_ids: Sequence[int],
+        limits: EngineLimits,
+        load_draft_model: Callable[[], Target] | None = None,
+        clock_ms: Callable[[], float] = now_ms,
+    ) -> None:
+        """stop_token_ids end a completion. load_draft_model is called when a planner first chooses the draft model."""
+        self.tokenizer = tokenizer
+        self._target = target
+        self._template = template
+        self._stop_token_ids = frozenset(stop_token_ids)
+        self._limits = limits
+        self._clock_ms = clock_ms
+        self._vocabulary = Vocabulary(tokenizer.token_bytes)
+        capacity = limits.budget.total_tokens + limits.max_tokens + 2 * MAX_K + FUSED_TAIL
+        self._prefix_cache = PrefixCache(target, limits.slots, capacity)
+        self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
+        self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)
+        self._prefill_width = 64
+        self._anchors: OrderedDict[str, Anchor] = OrderedDict()
+
+    def complete(
+        self, request: CompletionRequest, planner: RoundPlanner, cancelled: Callable[[], bool] = never
+    ) -> Iterator[CompletionChunk]:
+        """Stream request.n alternatives, one after another; the last chunk of each carries its result.
+
+        cancelled is read before every round, prefill chunk and draft-model step. Closing the iterator cancels too.
+        """
+        started_ms = self._clock_ms()
+        prompt = build_prompt(
+            request, self.tokenizer, self._template, self._limits.budget, self._anchors.get(request.document_id)
+        )
+        self._remember(request.document_id, prompt.anchor)
+        for alternative in range(request.n):
+            yield from self._alternative(alternative, request, prompt, planner, cancelled, started_ms)
+            started_ms = self._clock_ms()
+
+    def forget(self) -> None:
+        """Drop everything kept from earlier requests, so that the next one starts cold."""
+        self._prefix_cache.clear()
+        self._anchors.clear()
+        if self._draft_model is not None:
+            self._draft_model.forget()
+
+    def _remember(self, document_id: str, anchor: Anchor) -> None:
+        self._anchors[document_id] = anchor
+        self._anchors.move_to_end(document_id)
+        if len(self._anchors) > self._limits.slots:
+            self._anchors.popitem(last=False)
+
+    def _alternative(
+        self,
+        alternative: int,
+        request: CompletionRequest,
+        prompt: Prompt,
+        planner: RoundPlanner,
+        cancelled: Callable[[], bool],
+        started_ms: float,
+    ) -> Iterator[CompletionChunk]:
+        slot = self._prefix_cache.acquire(request.document_id, prompt.token_ids)
+        result = CompletionResult(prompt_tokens=len(prompt.token_ids), cached_tokens=slot.cache.length)
+        self._prefill(slot, cancelled)
+        prefilled_ms = self._clock_ms()
+        result.ms.prefill = prefilled_ms - started_ms
+        decoding = self._decoding(alternative, request, prompt, planner, slot, cancelled, started_ms)
+        shown = 0
+        for outcome in speculate(decoding, cancelled):
+            _account(result, outcome, decoding, self._clock_ms() - started_ms)
+            text, settled = decoding.stops.text, decoding.stops.settled
+            if settled > shown:
+                yield CompletionChunk(text[shown:settled], alternative)
+                shown = settled
+        result.stop_reason = decoding.stop_reason or "cancelled"
+        result.text = decoding.stops.text
+        _conclude(result, self._clock_ms() - started_ms)
+        yield CompletionChunk(result.text[shown:], alternative, result)
+
+    def _prefill(self, slot: Slot, cancelled: Callable[[], bool]) -> None:
+        """Read the prompt up to its last token, unless what is missing is short enough for the first round."""
+        last = len(slot.token_ids) - 1
+        if last + 1 - slot.cache.length <= FUSED_TAIL:
+            return
+        while slot.cache.length < last and not cancelled():
+            started_ms, width = self._clock_ms(), min(self._prefill_width, last - slot.cache.length)
+            self._target.forward(slot.cache, slot.token_ids[slot.cache.length :][:width], rows=0)
+            pass_ms = self._clock_ms() - started_ms
+            if pass_ms > PREFILL_PASS_MS and self._prefill_width > 16:
+                self._prefill_width //= 2
+            elif width == self._prefill_width < 512 and pass_ms * 2 < PREFILL_PASS_MS:
+                self._prefill_width *= 2
+
+    def _decoding(
+        self,
+        alternative: int,
+        request: CompletionRequest,
+        prompt: Prompt,
+        planner: RoundPlanner,
+        slot: Slot,
+        cancelled: Callable[[], bool],
+        started_ms: float,
+    ) -> Decoding:
+        remainder = prompt.remainder.encode()
+        seed = request.sampling.seed if request.sampling else 0
+        rng = np.random.default_rng([seed, alternative])
+        if self._draft_model is not None:
+            self._draft_model.cancelled = cancelled
+        self._sources.start(
+            DraftContext(
+                prompt_ids=prompt.token_ids,
+                remainder=remainder,
+                document_id=request.document_id,
+                previous_suggestion=request.previous_suggestion,
+                reference_ids=prompt.reference_ids,
+                tokenizer=self.tokenizer,
+                vocabulary=self._vocabulary,
+                sampling=request.sampling,
+                rng=rng,
+            )
+        )
+        deadline_ms = None if request.deadline_ms is None else started_ms + request.deadline_ms
+        max_tokens = min(request.max_tokens, self._limits.max_tokens)
+        stops = Stops(
+            language=language(request.language),
+            fim_prefix=request.fim_prefix,
+            fim_suffix=request.fim_suffix,
+            mode=request.mode,
+            stop_token_ids=self._stop_token_ids,
+            max_tokens=max_tokens,
+            max_lines=request.max_lines,
+            deadline_ms=deadline_ms,
+            now_ms=self._clock_ms,
+        )
+        return Decoding(
+            target=self._target,
+            cache=slot.cache,
+            token_ids=slot.token_ids,
+            remainder=remainder,
+            vocabulary=self._vocabulary,
+            sources=self._sources,
+            planner=planner,
+            stops=stops,
+            sampling=request.sampling,
+            rng=rng,
+            max_tokens=max_tokens,
+            deadline_ms=deadline_ms,
+            now_ms=self._clock_ms,
+        )
+
+
+def _account(result: CompletionResult, outcome: RoundOutcome, decoding: Decoding, elapsed_ms: float) -> None:
+    result.rounds += 1
+    result.tokens = decoding.emitted_tokens
+    result.ms.draft += outcome.draft_ms
+    result.ms.verify += outcome.verify_ms
+    result.ms.sample += outcome.sample_ms
+    result.ms.schedule += outcome.schedule_ms
+    counts = result.sources.setdefault(outcome.choice.source, SourceCounts())
+    counts.rounds += 1
+    counts.drafted += len(outcome.draft)
+    counts.accepted += outcome.accepted
+    if not result.ttft_ms and decoding.emitted_tokens:
+        result.ttft_ms = elapsed_ms
+    if not result.first_line_ms and decoding.stops.first_line_done:
+        result.first_line_ms = elapsed_ms
+
+
+def _conclude(result: CompletionResult, elapsed_ms: float) -> None:
+    result.total_ms = elapsed_ms
+    result.first_line_ms = result.first_line_ms or elapsed_ms
+    result.ttft_ms = result.ttft_ms or elapsed_ms
+    if result.tokens > 1:
+        result.tpot_ms = (elapsed_ms - result.ttft_ms) / (result.tokens - 1)
+    if result.rounds:
+        accepted = sum(counts.accepted for counts in result.sources.values())
+        result.mean_acceptance_length = 1.0 + accepted / result.rounds

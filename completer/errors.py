@@ -1,0 +1,53 @@
+"""Every error a user can meet. Each message says what failed, with which value, and what to do.
+
+CompleterError               exit code 1
+├── UsageError               exit code 2: a flag or an argument that makes no sense
+├── ConfigError              the configuration file, an environment variable
+├── InputError               the file or text to complete
+├── ModelError               a model that cannot be used
+│   ├── ModelNotInstalled    names the `completer models pull` to run
+│   ├── ModelCorrupt         files on disk that are not what they should be
+│   └── DraftMismatch        a draft model whose tokenizer is not the target's
+├── DownloadError            network, checksum, interrupted transfer
+└── ResourceError            disk or memory that does not suffice
+"""
+
+
+class CompleterError(Exception):
+    exit_code = 1
+
+
+class UsageError(CompleterError):
+    exit_code = 2
+
+
+class ConfigError(CompleterError):
+    pass
+
+
+class InputError(CompleterError):
+    pass
+
+
+class ModelError(CompleterError):
+    pass
+
+
+class ModelNotInstalled(ModelError):
+    pass
+
+
+class ModelCorrupt(ModelError):
+    pass
+
+
+class DraftMismatch(ModelError):
+    pass
+
+
+class DownloadError(CompleterError):
+    pass
+
+
+class ResourceError(CompleterError):
+    pass

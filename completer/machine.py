@@ -1,0 +1,54 @@
+"""What this machine is: processor, its vector instructions, memory. Reads the operating system; imports no torch."""
+
+import functools
+import platform
+from pathlib import Path
+
+import psutil
+
+_VECTOR_FLAGS = {
+    "avx2": "AVX2",
+    "avx512f": "AVX-512",
+    "avx512_vnni": "VNNI",
+    "avx_vnni": "VNNI",
+    "avx512_bf16": "AVX-512 bf16",
+    "amx_bf16": "AMX bf16",
+    "amx_int8": "AMX int8",
+    "asimd": "NEON",
+    "bf16": "bf16",
+    "i8mm": "i8mm",
+    "sve": "SVE",
+}
+
+
+def processor() -> str:
+    """Its name, as the operating system gives it."""
+    return _cpuinfo().get("model name") or platform.processor() or platform.machine()
+
+
+def vector_instructions() -> tuple[str, ...]:
+    """Those that matter for speed, as far as the operating system tells; empty when it does not."""
+    cpuinfo = _cpuinfo()
+    flags = (cpuinfo.get("flags") or cpuinfo.get("Features") or "").split()
+    if not flags and platform.machine() == "arm64":
+        return ("NEON",)
+    return tuple(dict.fromkeys(name for flag, name in _VECTOR_FLAGS.items() if flag in flags))
+
+
+def physical_cores() -> int:
+    return psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+
+
+def memory_bytes() -> int:
+    return psutil.virtual_memory().total
+
+
+@functools.cache
+def _cpuinfo() -> dict[str, str]:
+    """The first processor's entries on Linux, empty elsewhere."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return {}
+    first, _, _ = path.read_text("utf-8").partition("\n\n")
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,1 @@
+"""The edge: editors, documents and sockets. Knows no tensors."""

@@ -1,0 +1,64 @@
+"""No test sees the user's own folders or variables; those marked `model` see the models pulled there."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from completer import paths
+from tests.tiny_model import write_tiny_model
+
+ROOT = Path(__file__).resolve().parent.parent
+USER_CACHE = paths.cache_dir()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("model"):
+        for name in mark.args:
+            if not (USER_CACHE / "models" / name).is_dir():
+                pytest.skip(f"needs the weights of {name}; run: completer models pull {name}")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [name for name in os.environ if name.startswith("COMPLETER_")]:
+        monkeypatch.delenv(variable)
+    for variable in paths.FOLDER_VARIABLES:
+        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
+    if request.node.get_closest_marker("model"):
+        monkeypatch.setenv("COMPLETER_CACHE_DIR", str(USER_CACHE))
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny random model, as `--target` takes it."""
+    return write_tiny_model(tmp_path_factory.mktemp("tiny-model"))
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start the real command in a process of its own, from another folder than the repository's."""
+
+    def start(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        environment.pop("PYTHONUNBUFFERED", None)  # with it, Python drops what a broken pipe did not take, unseen
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        command = [sys.executable, "-m", "completer", *map(str, arguments)]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, encoding="utf-8", **streams)  # type: ignore[call-overload]
+
+    return start
+
+
+@pytest.fixture
+def completer(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the real command in a process of its own, to its end."""
+
+    def run(*arguments: str | Path, input: str | None = None) -> subprocess.CompletedProcess[str]:
+        with start(*arguments, stdin=subprocess.DEVNULL if input is None else subprocess.PIPE) as process:
+            stdout, stderr = process.communicate(input, timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+    return run
