@@ -6,7 +6,7 @@ One engine serves one thread.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,17 +65,17 @@ class Engine:
         target: Target,
         tokenizer: Tokenizer,
         template: FimTemplate | None,
-        stop_token_ids: Sequence[int],
+        stop_token_ids: Collection[int],
         limits: EngineLimits,
         load_draft_model: Callable[[], Target] | None = None,
         clock_ms: Callable[[], float] = now_ms,
     ) -> None:
         """stop_token_ids end a completion. load_draft_model is called when a planner first chooses the draft model."""
         self.tokenizer = tokenizer
-        self._target = target
-        self._template = template
+        self.target = target
+        self.template = template
         self._stop_token_ids = frozenset(stop_token_ids)
-        self._limits = limits
+        self.limits = limits
         self._clock_ms = clock_ms
         self._vocabulary = Vocabulary(tokenizer.token_bytes)
         capacity = limits.budget.total_tokens + limits.max_tokens + 2 * MAX_K + FUSED_TAIL
@@ -94,7 +94,7 @@ class Engine:
         """
         started_ms = self._clock_ms()
         prompt = build_prompt(
-            request, self.tokenizer, self._template, self._limits.budget, self._anchors.get(request.document_id)
+            request, self.tokenizer, self.template, self.limits.budget, self._anchors.get(request.document_id)
         )
         self._remember(request.document_id, prompt.anchor)
         for alternative in range(request.n):
@@ -111,7 +111,7 @@ class Engine:
     def _remember(self, document_id: str, anchor: Anchor) -> None:
         self._anchors[document_id] = anchor
         self._anchors.move_to_end(document_id)
-        if len(self._anchors) > self._limits.slots:
+        if len(self._anchors) > self.limits.slots:
             self._anchors.popitem(last=False)
 
     def _alternative(
@@ -148,7 +148,7 @@ class Engine:
             return
         while slot.cache.length < last and not cancelled():
             started_ms, width = self._clock_ms(), min(self._prefill_width, last - slot.cache.length)
-            self._target.forward(slot.cache, slot.token_ids[slot.cache.length :][:width], rows=0)
+            self.target.forward(slot.cache, slot.token_ids[slot.cache.length :][:width], rows=0)
             pass_ms = self._clock_ms() - started_ms
             if pass_ms > PREFILL_PASS_MS and self._prefill_width > 16:
                 self._prefill_width //= 2
@@ -184,7 +184,7 @@ class Engine:
             )
         )
         deadline_ms = None if request.deadline_ms is None else started_ms + request.deadline_ms
-        max_tokens = min(request.max_tokens, self._limits.max_tokens)
+        max_tokens = min(request.max_tokens, self.limits.max_tokens)
         stops = Stops(
             language=language(request.language),
             fim_prefix=request.fim_prefix,
@@ -197,7 +197,7 @@ class Engine:
             now_ms=self._clock_ms,
         )
         return Decoding(
-            target=self._target,
+            target=self.target,
             cache=slot.cache,
             token_ids=slot.token_ids,
             remainder=remainder,

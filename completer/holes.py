@@ -9,10 +9,10 @@ What a model makes of a hole never decides whether it is drawn: all rules look a
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, takewhile
+from itertools import islice
 
 from completer.languages import language
 from completer.prompt import PromptBudget
@@ -89,9 +89,9 @@ def _draw_class(
     by_language: dict[str, list[SourceFile]] = {}
     for file in rng.sample(files, len(files)):
         by_language.setdefault(file.language, []).append(file)
-    languages = list(by_language.values())
     streams = [
-        _in_turn([_holes_in(file, kind, of_language, rng, budget) for file in of_language]) for of_language in languages
+        _in_turn([_holes_in(file, kind, same_language, rng, budget) for file in same_language])
+        for same_language in by_language.values()
     ]
     return list(islice(_in_turn(streams), count))
 
@@ -155,20 +155,25 @@ def _block_spans(file: SourceFile, lines: Sequence[tuple[int, str]]) -> list[Spa
     """From the indentation of the first line of a block to the end of its last."""
     opens_block = language(file.language).opens_block
     spans = []
-    for i, (_, head) in enumerate(lines):
-        if not head.strip() or not opens_block(head):
-            continue
-        body = list(
-            takewhile(
-                lambda entry, head=head: not entry[1].strip() or indent_of(entry[1]) > indent_of(head), lines[i + 1 :]
-            )
-        )  # type: ignore[misc]
-        while body and not body[-1][1].strip():
-            body.pop()
-        if 1 <= len(body) <= _MAX_BLOCK_LINES and body[0][1].strip():
-            (start, first), (last_start, last) = body[0], body[-1]
-            spans.append((start + len(first) - len(first.lstrip()), last_start + len(last)))
+    for i, (_, head) in enumerate(lines, start=1):
+        if head.strip() and opens_block(head):
+            body = _body(head, islice(lines, i, None))
+            if 1 <= len(body) <= _MAX_BLOCK_LINES and body[0][1].strip():
+                (start, first), (last_start, last) = body[0], body[-1]
+                spans.append((start + len(first) - len(first.lstrip()), last_start + len(last)))
     return spans
+
+
+def _body(head: str, lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The leading lines that are blank or deeper than head, without the blank ones at their end."""
+    body: list[tuple[int, str]] = []
+    for start, line in lines:
+        if line.strip() and indent_of(line) <= indent_of(head):
+            break
+        body.append((start, line))
+    while body and not body[-1][1].strip():
+        body.pop()
+    return body
 
 
 def _long_spans(file: SourceFile, lines: Sequence[tuple[int, str]]) -> list[Span]:

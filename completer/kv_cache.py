@@ -12,7 +12,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 class _Layer(CacheLayerMixin):
     is_croppable = True
 
-    def __init__(self, owner: "KVCache") -> None:
+    def __init__(self, owner: "TorchKVCache") -> None:
         super().__init__()
         self._owner = owner
 
@@ -49,7 +49,7 @@ class _Layer(CacheLayerMixin):
         return self._owner.capacity
 
 
-class KVCache(Cache):
+class TorchKVCache(Cache):
     """Keys and values of one sequence. A forward writes behind `length`; `advance` then makes the positions count."""
 
     def __init__(self, layers: int, capacity: int, extent_multiple: int = 1) -> None:
@@ -65,7 +65,7 @@ class KVCache(Cache):
     def advance(self, tokens: int) -> None:
         self.length += tokens
 
-    def crop(self, length: int) -> None:  # type: ignore[override]  # transformers counts what to remove, we what to keep
+    def crop(self, length: int) -> None:
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot crop a cache of {self.length} positions to {length}")
         self.length = length

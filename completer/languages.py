@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import tree_sitter
 
-_TAG_HEAD = r"|(?:^|[\s(>])<[A-Za-z][^<>]*(?<!/)>$"
+_BRACE_HEAD = r"[{\[]\s*$"
+_TAG_HEAD = _BRACE_HEAD + r"|(?:^|[\s(>])<[A-Za-z][^<>]*(?<!/)>\s*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Language:
     files: extensions and whole names. block: what ends a block, `brackets` (a closing bracket, word or tag),
     `indentation` (a dedent) or `paragraph` (a blank line). brackets: the opening ones that always have a partner.
     words: keywords that open a block, each with the one that closes it. block_head: pattern found in a line that
-    opens a block. literal_ends: what ends a string or comment of many lines. preamble: what a window cut out of a file needs before it to be read in the right state.
+    opens a block. preamble: what a window cut out of a file needs before it to be read in the right state.
     """
 
     id: str
@@ -33,9 +34,8 @@ class Language:
     line_comment: str = ""
     block: Literal["brackets", "indentation", "paragraph"] = "brackets"
     words: tuple[tuple[str, str], ...] = ()
-    block_head: str = r"[{\[]$"
+    block_head: str = _BRACE_HEAD
     brackets: str = "([{"
-    literal_ends: tuple[str, ...] = ("*/",)
     aliases: tuple[str, ...] = ()
     preamble: str = ""
 
@@ -48,29 +48,29 @@ class Language:
 
 
 PLAIN_TEXT = Language("plaintext", "Plain text", None, (".txt",), block="paragraph", aliases=("text",))
-_UNKNOWN = Language("unknown", "Unknown", block="indentation", block_head=r"[:{\[]$")
+_UNKNOWN = Language("unknown", "Unknown", block="indentation", block_head=r":$|" + _BRACE_HEAD)
 
-_JSX_HEAD = _HTML_HEAD = r"[{\[]$" + _TAG_HEAD
 _RUBY_OPENERS = ("def", "class", "module", "begin", "case", "if", "unless", "while", "until", "for", "do")
 _RUBY_WORDS = tuple((word, "end") for word in _RUBY_OPENERS)
 _RUBY_HEAD = (
     r"^\s*(?:def|class|module|begin|case|if|elsif|else|unless|while|until|for|when|rescue|ensure)\b"
-    r"|(?:\bdo|\{)(?:\s*\|[^|]*\|)?$|\[$"
+    r"|(?:\bdo|\{)(?:\s*\|[^|]*\|)?\s*$|\[\s*$"
 )
 _LUA_WORDS = (("function", "end"), ("if", "end"), ("do", "end"), ("repeat", "until"))
-_LUA_HEAD = r"\b(?:do|then|else|repeat)$|\bfunction\b[^()]*\([^()]*\)$|[{\[]$"
+_LUA_HEAD = r"\b(?:do|then|else|repeat)\s*$|\bfunction\b[^()]*\([^()]*\)\s*$|" + _BRACE_HEAD
 _BASH_WORDS = (("if", "fi"), ("do", "done"), ("case", "esac"))
-_BASH_HEAD = r"\b(?:do|then|else)$|^\s*case\b.*\bin$|\{$"
+_BASH_HEAD = r"\b(?:do|then|else)\s*$|^\s*case\b.*\bin\s*$|\{\s*$"
 _BASH_FILES = (".sh", ".bash", ".zsh", ".ksh", ".bashrc", ".bash_profile", ".zshrc", ".profile")
 _ELIXIR_WORDS = (("do", "end"), ("fn", "end"))
 _JSON_FILES = (".json", ".webmanifest", ".ipynb", "composer.lock")
 
 LANGUAGES = (
-    Language("python", "Python", "python", (".py", ".pyi", ".pyw"), "#", "indentation", block_head=r"[:{\[]$"),
-    Language("javascript", "JavaScript", "javascript", (".js", ".mjs", ".cjs"), "//", block_head=_JSX_HEAD),
-    Language("javascriptreact", "JSX", "javascript", (".jsx",), "//", block_head=_JSX_HEAD, aliases=("jsx",)),
+    Language("python", "Python", "python", (".py", ".pyi", ".pyw"), "#", "indentation",
+             block_head=r":$|" + _BRACE_HEAD),
+    Language("javascript", "JavaScript", "javascript", (".js", ".mjs", ".cjs"), "//", block_head=_TAG_HEAD),
+    Language("javascriptreact", "JSX", "javascript", (".jsx",), "//", block_head=_TAG_HEAD, aliases=("jsx",)),
     Language("typescript", "TypeScript", "typescript", (".ts", ".mts", ".cts"), "//"),
-    Language("typescriptreact", "TSX", "tsx", (".tsx",), "//", block_head=_JSX_HEAD, aliases=("tsx",)),
+    Language("typescriptreact", "TSX", "tsx", (".tsx",), "//", block_head=_TAG_HEAD, aliases=("tsx",)),
     Language("go", "Go", "go", (".go",), "//"),
     Language("rust", "Rust", "rust", (".rs",), "//"),
     Language("c", "C", "c", (".c", ".h"), "//"),
@@ -83,20 +83,20 @@ LANGUAGES = (
     Language("lua", "Lua", "lua", (".lua",), "--", words=_LUA_WORDS, block_head=_LUA_HEAD),
     Language("shellscript", "Bash", "bash", _BASH_FILES, "#", words=_BASH_WORDS, block_head=_BASH_HEAD,
              brackets="[{", aliases=("bash", "sh", "zsh")),  # a case's `a)` has no partner
-    Language("html", "HTML", "html", (".html", ".htm", ".xhtml"), block_head=_HTML_HEAD),
-    Language("css", "CSS", "css", (".css",), block_head=r"\{$"),
+    Language("html", "HTML", "html", (".html", ".htm", ".xhtml"), block_head=_TAG_HEAD),
+    Language("css", "CSS", "css", (".css",), block_head=r"\{\s*$"),
     Language("json", "JSON", "json", _JSON_FILES),
     Language("jsonc", "JSON with comments", "json", (".jsonc", ".code-workspace", "tsconfig.json"), "//"),
     Language("yaml", "YAML", "yaml", (".yaml", ".yml", ".clang-format"), "#", "indentation",
              block_head=r":(?:\s*[|>][+-]?)?$"),
     Language("markdown", "Markdown", "markdown", (".md", ".markdown", ".mdx"), block="paragraph"),
-    Language("scss", "SCSS", "scss", (".scss",), "//", block_head=r"\{$"),
-    Language("vue", "Vue", "vue", (".vue",), block_head=_HTML_HEAD),
-    Language("svelte", "Svelte", "svelte", (".svelte",), block_head=_HTML_HEAD),
-    Language("xml", "XML", "xml", (".xml", ".xsd", ".svg", ".csproj", ".plist"), block_head=_HTML_HEAD),
+    Language("scss", "SCSS", "scss", (".scss",), "//", block_head=r"\{\s*$"),
+    Language("vue", "Vue", "vue", (".vue",), block_head=_TAG_HEAD),
+    Language("svelte", "Svelte", "svelte", (".svelte",), block_head=_TAG_HEAD),
+    Language("xml", "XML", "xml", (".xml", ".xsd", ".svg", ".csproj", ".plist"), block_head=_TAG_HEAD),
     Language("toml", "TOML", "toml", (".toml", "Cargo.lock", "poetry.lock"), "#", "paragraph"),
     Language("ini", "INI", "ini", (".ini", ".cfg", ".editorconfig"), ";", "paragraph"),
-    Language("sql", "SQL", "sql", (".sql",), "--", block_head=r"\($"),
+    Language("sql", "SQL", "sql", (".sql",), "--", block_head=r"\(\s*$"),
     Language("kotlin", "Kotlin", "kotlin", (".kt", ".kts"), "//"),
     Language("swift", "Swift", "swift", (".swift",), "//"),
     Language("scala", "Scala", "scala", (".scala", ".sc"), "//"),
@@ -112,8 +112,9 @@ LANGUAGES = (
     Language("perl", "Perl", "perl", (".pl", ".pm"), "#"),
     Language("powershell", "PowerShell", "powershell", (".ps1", ".psm1"), "#"),
     Language("r", "R", "r", (".r",), "#"),
-    Language("haskell", "Haskell", "haskell", (".hs",), "--", "indentation", block_head=r"(?:=|->|\b(?:where|do|of))$"),
-    Language("elixir", "Elixir", "elixir", (".ex", ".exs"), "#", "indentation", _ELIXIR_WORDS, r"(?:\bdo|->|[{\[])$"),
+    Language("haskell", "Haskell", "haskell", (".hs",), "--", "indentation",
+             block_head=r"(?:=|->|\b(?:where|do|of))\s*$"),
+    Language("elixir", "Elixir", "elixir", (".ex", ".exs"), "#", "indentation", _ELIXIR_WORDS, r"(?:\bdo|->|[{\[])\s*$"),
     Language("makefile", "Makefile", "make", (".mk", "Makefile", "GNUmakefile", "makefile"), "#", "indentation",
              block_head=r"^[^\s#=]+.*:"),
     Language("dockerfile", "Dockerfile", "dockerfile", (".dockerfile", "Dockerfile", "Containerfile"), "#",

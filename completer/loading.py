@@ -48,7 +48,9 @@ def load_engine(config: Config) -> Engine:
         tokenizer,
         target_model.template,
         stop_token_ids(target_model, tokenizer),
-        EngineLimits(budget.within(positions - config.completion.max_tokens), config.completion.max_tokens, config.cache.slots),
+        EngineLimits(
+            budget.within(positions - config.completion.max_tokens), config.completion.max_tokens, config.cache.slots
+        ),
         _loader(draft_model.folder, device, dtype) if draft_model is not None else None,
     )
 

@@ -154,19 +154,18 @@ def _context(
     """(tokens of the other files' chunks that fit, in the given order; tokens of those that do not)."""
     if not request.context_chunks:
         return [], ()
-    has_form = template is not None and template.file != ""
     ids: list[int] = []
     reference: list[int] = []
-    if has_form and template.repo:
+    separator = [tokenizer.special_id(template.file)] if template is not None and template.file else []
+    if template is not None and template.repo:
         ids += [tokenizer.special_id(template.repo), *tokenizer.encode((request.project_id or "project") + "\n")]
-    separator = [tokenizer.special_id(template.file)] if has_form else []
     for chunk in request.context_chunks:
         chunk_ids = [*separator, *tokenizer.encode(f"{chunk.path}\n{_with_newline(chunk)}")]
-        if has_form and len(ids) + len(chunk_ids) <= budget_tokens:
+        if separator and len(ids) + len(chunk_ids) <= budget_tokens:
             ids += chunk_ids
         else:
             reference += chunk_ids
-    if has_form:
+    if separator:
         ids += [*separator, *tokenizer.encode((request.path or "untitled") + "\n")]
     return ids, tuple(reference)
 

@@ -124,11 +124,11 @@ class Stops:
         """The reason found in the last line, were it to end here."""
         if self._rest and (end := self._rest.reached_by_whole(self._text)) is not None:
             return self._end("suffix", end)
+        if self._block and (end := self._block.line_ended(self._text, self._line_start)) is not None:
+            return self._end("block", end)
         is_first = not self._text[: self._line_start].strip()
         if self._next_line and self._line_is_visible and self._next_line.is_repeated_by(self._line(), is_first):
             return self._end("suffix", self._line_start)
-        if self._block and (end := self._block.line_ended(self._text, self._line_start)) is not None:
-            return self._end("block", end)
         return None
 
     def _whole_line_reason(self, line_end: int) -> str | None:

@@ -20,6 +20,17 @@ _OPENING_TAGS = ("start_tag", "jsx_opening_element", "STag")
 _CLOSING_TAGS = ("end_tag", "erroneous_end_tag", "jsx_closing_element", "ETag")
 _VOID_TAGS = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 _LOOP_WORDS = ("while", "until", "for")
+_LITERAL_ENDS = {
+    '"""': '"""',
+    "'''": "'''",
+    "`": "`",
+    '"': '"',
+    "'": "'",
+    "/*": "*/",
+    "[[": "]]",
+    "<!--": "-->",
+    "{-": "-}",
+}
 _LITERAL = re.compile("string|comment|heredoc|raw_text|_content$")
 
 
@@ -60,7 +71,6 @@ class Syntax:
         found = parser(language)
         assert found is not None, language.id
         self._parser = found
-        self._language = language
         self._brackets = tuple(language.brackets)
         self._words = dict(language.words) if language.block == "brackets" else {}
         self._closing_words = frozenset(self._words.values())
@@ -102,9 +112,10 @@ class Syntax:
     def is_in_literal(self, text: str) -> bool:
         """Whether text ends inside a string or comment that it began.
 
-        One that does not end is no literal to the parser, so each way to end one is tried.
+        One that does not end is no literal to the parser, so whatever may end it is tried.
         """
-        literals = (self.literal_over(text + end, len(text)) for end in self._language.literal_ends)
+        ends = (end for start, end in _LITERAL_ENDS.items() if start in text)
+        literals = (self.literal_over(text + end, len(text)) for end in ends)
         return any(literal is not None and literal[1] >= 0 for literal in literals)
 
     def _read(

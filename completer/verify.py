@@ -1,4 +1,4 @@
-"""Verification: which drafted tokens the target keeps, and the token it writes next. Pure functions over plain arrays."""
+"""Verification: which drafted tokens the target keeps, and the token it writes next. Pure functions on arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ def load_reference(folder: Path, dtype: torch.dtype = torch.float64) -> PreTrain
 def generated(model: PreTrainedModel, prompt_ids: Sequence[int], tokens: int) -> list[int]:
     """transformers' own greedy generate, with a fresh cache and no end of text."""
     with torch.inference_mode():
-        output = model.generate(
+        output = model.generate(  # type: ignore[operator]
             torch.tensor([list(prompt_ids)]),
             attention_mask=torch.ones(1, len(prompt_ids), dtype=torch.long),
             max_new_tokens=tokens,
@@ -29,12 +29,14 @@ def generated(model: PreTrainedModel, prompt_ids: Sequence[int], tokens: int) ->
 def healed(
     model: PreTrainedModel, prompt_ids: Sequence[int], remainder: bytes, token_bytes: Sequence[bytes]
 ) -> Iterator[int]:
-    """Greedy decoding that must first write remainder: the whole sequence again for every token, allowed ids by scan."""
+    """Greedy decoding that must first write remainder: the whole sequence again for each token, allowed ids by scan."""
     ids = list(prompt_ids)
     while True:
         logits = model(torch.tensor([ids])).logits[0, -1]
         allowed = [
-            i for i, b in enumerate(token_bytes) if not remainder or (b and (b.startswith(remainder) or remainder.startswith(b)))
+            i
+            for i, b in enumerate(token_bytes)
+            if not remainder or (b and (b.startswith(remainder) or remainder.startswith(b)))
         ]
         ids.append(max(allowed, key=lambda i: (logits[i].item(), -i)))
         remainder = remainder[len(token_bytes[ids[-1]]) :]

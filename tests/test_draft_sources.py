@@ -215,7 +215,12 @@ def test_sampling_drafted_by_a_model_keeps_the_targets_distribution(tokenizer, t
         return distribution(reference(torch.tensor([token_ids])).logits[0, -1].double().numpy(), sampling)
 
     first = exact(prompt_ids)
-    pairs = {(a, b): first[a] * p for a in np.flatnonzero(first) for b, p in enumerate(exact([*prompt_ids, int(a)])) if p}
+    pairs = {
+        (a, b): first[a] * second[b]
+        for a in np.flatnonzero(first).tolist()
+        for second in [exact([*prompt_ids, a])]
+        for b in np.flatnonzero(second).tolist()
+    }
     source = draft_source(other_target)
     sources = DraftSources([], source)
     vocabulary = Vocabulary(tokenizer.token_bytes)
@@ -234,6 +239,6 @@ def test_sampling_drafted_by_a_model_keeps_the_targets_distribution(tokenizer, t
             sampling, rng, 2, None, lambda: 0.0,
         )  # fmt: skip
         list(speculate(decoding, lambda: False))
-        counts[tuple(decoding.token_ids[-2:])] += 1
+        counts[decoding.token_ids[-2], decoding.token_ids[-1]] += 1
     observed = np.array([counts[pair] for pair in pairs])
     assert stats.chisquare(observed, np.array(list(pairs.values())) * observed.sum()).pvalue > 1e-3

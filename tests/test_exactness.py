@@ -6,12 +6,14 @@ In float64 on tiny random models a difference is a fault of logic; there are no 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from transformers import PreTrainedModel
 
 from completer.backends.torch_target import TorchTarget
 from completer.draft.offers import DraftSources
@@ -33,13 +35,29 @@ QWEN = next(t for t in TEMPLATES if t.family == "qwen2.5-coder")
 BUDGET = PromptBudget(60, 24, 16)
 MODELS = 4
 TOKENS = 20
-WORDS = ("return", " self", "value", "    ", "\n", "x", "=", "():", "\n\n", " import", "é", "class", "\t", "\U0001f600", "0")
+WORDS = (
+    "return",
+    " self",
+    "value",
+    "    ",
+    "\n",
+    "x",
+    "=",
+    "():",
+    "\n\n",
+    " import",
+    "é",
+    "class",
+    "\t",
+    "\U0001f600",
+    "0",
+)
 
 
 @dataclass(frozen=True)
 class Tiny:
     target: TorchTarget
-    reference: object
+    reference: PreTrainedModel
     tokenizer: Tokenizer
     vocabulary: Vocabulary
 
@@ -109,10 +127,14 @@ def stopped(stops: Stops, answer: Sequence[int], remainder: bytes, token_bytes: 
     for count, token_id in enumerate(answer, start=1):
         text = token_bytes[token_id]
         fresh, remainder = text[len(remainder) :], remainder[len(text) :]
-        if fresh or (not remainder and not text):
-            if stops.push(token_id, fresh) is not None:
-                return list(answer[:count])
+        is_retyping = bool(text) and not fresh
+        if not is_retyping and stops.push(token_id, fresh) is not None:
+            return list(answer[:count])
     raise AssertionError("the reference is too short")
+
+
+def stop_ids(tiny: Tiny) -> list[int]:
+    return [tiny.tokenizer.special_id(name) for name in QWEN.stops if tiny.tokenizer.has_special(name)]
 
 
 def stops_for(tiny: Tiny, request: CompletionRequest) -> Stops:
@@ -121,7 +143,7 @@ def stops_for(tiny: Tiny, request: CompletionRequest) -> Stops:
         fim_prefix=request.fim_prefix,
         fim_suffix=request.fim_suffix,
         mode=request.mode,
-        stop_token_ids=[tiny.tokenizer.special_id(name) for name in QWEN.stops if tiny.tokenizer.has_special(name)],
+        stop_token_ids=stop_ids(tiny),
         max_tokens=request.max_tokens,
         max_lines=request.max_lines,
         deadline_ms=None,
@@ -179,7 +201,7 @@ def check_engine(tinies: list[Tiny], rng: random.Random, requests: int = 4) -> N
     """Several requests to one engine: typing on in a document, others in between, caches and anchors kept."""
     tiny, draft = rng.choice(tinies), rng.choice(tinies)
     engine = Engine(
-        tiny.target, tiny.tokenizer, QWEN, [tiny.tokenizer.special_id(n) for n in QWEN.stops if tiny.tokenizer.has_special(n)],
+        tiny.target, tiny.tokenizer, QWEN, stop_ids(tiny),
         EngineLimits(BUDGET, TOKENS, slots=2), lambda: draft.target,
     )  # fmt: skip
     anchors: dict[str, Anchor] = {}
@@ -192,8 +214,8 @@ def check_engine(tinies: list[Tiny], rng: random.Random, requests: int = 4) -> N
         expected_stops = stops_for(tiny, request)
         expected = stopped(expected_stops, answer, remainder, token_bytes)
         recorder = Recorder(rng.choice((("ngram",), ("previous_suggestion", "ngram"), ("draft_model",), ())), rng)
-        cancel_after = rng.choice((10**9, 10**9, 2))
-        chunks = list(engine.complete(request, recorder, lambda: len(recorder.emitted) >= cancel_after))
+        is_cancelled = partial(_has_emitted, recorder, rng.choice((10**9, 10**9, 2)))
+        chunks = list(engine.complete(request, recorder, is_cancelled))
         result = chunks[-1].result
         assert result is not None and "".join(chunk.text for chunk in chunks) == result.text
         assert recorder.emitted == expected[: len(recorder.emitted)]
@@ -201,6 +223,10 @@ def check_engine(tinies: list[Tiny], rng: random.Random, requests: int = 4) -> N
             assert recorder.emitted == expected
             assert result.text == expected_stops.text
         request = _next_request(rng, request, result.text)
+
+
+def _has_emitted(recorder: Recorder, tokens: int) -> bool:
+    return len(recorder.emitted) >= tokens
 
 
 def _next_request(rng: random.Random, request: CompletionRequest, text: str) -> CompletionRequest:

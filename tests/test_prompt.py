@@ -76,8 +76,9 @@ def test_typing_a_function_keeps_every_earlier_token(tokenizer, start):
     before, after = FILE + start, FILE[:3000]
     prompt = build_prompt(request(before, after), tokenizer, QWEN, BUDGET)
     for end in range(1, len(typed) + 1):
-        previous, prompt = prompt, build_prompt(
-            request(before + typed[:end], after), tokenizer, QWEN, BUDGET, prompt.anchor
+        previous, prompt = (
+            prompt,
+            build_prompt(request(before + typed[:end], after), tokenizer, QWEN, BUDGET, prompt.anchor),
         )
         common = common_prefix_length(previous.token_ids, prompt.token_ids)
         assert len(previous.token_ids) - common <= 3
@@ -126,7 +127,9 @@ texts = st.text(st.sampled_from("ab(\n\r\t é\U0001f600"), max_size=300)
 
 @settings(deadline=None)
 @given(texts, texts, st.integers(0, 80), st.integers(0, 80), texts)
-def test_any_text_gives_a_prompt_within_the_budget_that_ends_where_the_cursor_is(before, after, prefix, suffix, earlier):
+def test_any_text_gives_a_prompt_within_the_budget_that_ends_where_the_cursor_is(
+    before, after, prefix, suffix, earlier
+):
     tokenizer = _TOKENIZER[0]
     budget = PromptBudget(prefix, suffix, 10)
     anchor = build_prompt(request(earlier, after), tokenizer, QWEN, budget).anchor

@@ -2,12 +2,14 @@
 
 import inspect
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from completer.backends.target import Target
 from completer.backends.torch_target import TorchTarget
 from completer.engine import Engine, EngineLimits
 from completer.loading import stop_token_ids
@@ -15,24 +17,36 @@ from completer.models.store import find
 from completer.models.tokenizer import Tokenizer
 from completer.planner import FixedPlanner
 from completer.prompt import PromptBudget
-from completer.request import CompletionRequest, RoundOutcome
+from completer.request import Choice, CompletionRequest, RoundOutcome, RoundState
 from tests.reference import generated
 
-MODULES = ("argparse", "ast", "difflib", "inspect", "json.decoder", "logging", "random", "tarfile", "threading", "zipfile")
+MODULES = (
+    "argparse",
+    "ast",
+    "difflib",
+    "inspect",
+    "json.decoder",
+    "logging",
+    "random",
+    "tarfile",
+    "threading",
+    "zipfile",
+)
 BUDGET = PromptBudget(160, 48, 0)
 
 
-class Recording(FixedPlanner):
-    __slots__ = ("emitted",)
+class Recording:
+    """A fixed planner that keeps what was emitted."""
+
+    def __init__(self, sources: tuple[str, ...], k: int) -> None:
+        self._planner = FixedPlanner(sources, k)
+        self.emitted: list[int] = []
+
+    def choose(self, state: RoundState) -> Choice:
+        return self._planner.choose(state)
 
     def observe(self, outcome: RoundOutcome) -> None:
-        self.emitted.extend(outcome.emitted)
-
-
-def recording(sources: tuple[str, ...], k: int) -> Recording:
-    planner = Recording(sources, k)
-    object.__setattr__(planner, "emitted", [])
-    return planner
+        self.emitted += outcome.emitted
 
 
 def holes(count: int, seed: int = 20261130) -> list[CompletionRequest]:
@@ -53,23 +67,23 @@ def holes(count: int, seed: int = 20261130) -> list[CompletionRequest]:
 def engine_for(name: str, dtype: torch.dtype, draft: str | None = None) -> Engine:
     model = find(name)
     tokenizer = Tokenizer.load(model.folder)
-    load_draft: Callable[[], TorchTarget] | None = None
+    load_draft: Callable[[], Target] | None = None
     if draft is not None:
-        load_draft = lambda: TorchTarget.load(find(draft).folder, dtype=dtype)  # noqa: E731
+        load_draft = partial(TorchTarget.load, find(draft).folder, dtype=dtype)
     return Engine(
         TorchTarget.load(model.folder, dtype=dtype), tokenizer, model.template, stop_token_ids(model, tokenizer),
         EngineLimits(BUDGET, 64, slots=1), load_draft,
     )  # fmt: skip
 
 
-def check_equal(engine: Engine, requests: list[CompletionRequest], arms: list[tuple[tuple[str, ...], int]]) -> None:
+def check_equal(engine: Engine, requests: list[CompletionRequest], arms: Sequence[tuple[tuple[str, ...], int]]) -> None:
     for request in requests:
-        plain = recording((), 0)
+        plain = Recording((), 0)
         list(engine.complete(request, plain))  # reads the prompt; what follows starts from the same cache
         plain.emitted.clear()
         list(engine.complete(request, plain))
         for sources, k in arms:
-            planner = recording(sources, k)
+            planner = Recording(sources, k)
             list(engine.complete(request, planner))
             assert planner.emitted == plain.emitted, (request.document_id, sources, k)
 
@@ -121,4 +135,5 @@ def test_a_real_completion_fits_its_place():
     engine = engine_for("qwen2.5-coder-0.5b", torch.bfloat16)
     before = "import json\n\n\ndef load(path):\n    with open(path) as stream:\n        return json.lo"
     request = CompletionRequest(before, "\n\n\nprint(load('a.json'))\n", language="python", mode="line", max_tokens=16)
-    assert list(engine.complete(request, FixedPlanner(("ngram",), 8)))[-1].result.text == "ad(stream)"
+    *_, last = engine.complete(request, FixedPlanner(("ngram",), 8))
+    assert last.result is not None and last.result.text == "ad(stream)"

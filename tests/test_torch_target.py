@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, DynamicCache, Gemma2Config, Gemma2ForCausalLM, Starcoder2Config
-from transformers import Starcoder2ForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    DynamicCache,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Starcoder2Config,
+    Starcoder2ForCausalLM,
+)
 
 from completer.backends.attention import EXTENT_MULTIPLE, row_groups
 from completer.backends.torch_target import CANONICAL_WIDTH, TorchRows, TorchTarget
@@ -66,7 +72,7 @@ def test_canonical_rows_are_the_same_to_the_bit_at_every_width(tiny_model, past)
         cache = target.new_cache(192)
         target.forward(cache, PROMPT[:past], 0)
         rows = [target.forward(cache, PROMPT[i : i + width], width)._logits for i in range(past, past + 24, width)]
-        return torch.cat(rows), torch.cat([layer.keys[:, :, : past + 24] for layer in cache.layers])
+        return torch.cat(rows), torch.cat([layer.keys[:, :, : past + 24] for layer in cache.layers])  # type: ignore[union-attr, index]
 
     one_by_one = rows_and_keys(1)
     for width in (2, 3, 4, 6, 8, 12, 24):

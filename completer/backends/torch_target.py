@@ -9,9 +9,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from completer.backends import attention
-from completer.backends.target import Allowed
+from completer.backends.target import Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError
-from completer.kv_cache import KVCache
+from completer.kv_cache import TorchKVCache
 from completer.request import Sampling
 from completer.sampling import distribution
 
@@ -55,7 +55,7 @@ class TorchTarget:
     """A causal language model behind the Target protocol.
 
     canonical: a narrow pass gives each position the result it would have alone. In 16-bit formats a pass is then at
-    least two positions wide, because one position takes another matrix kernel (and, on the CPUs measured, a slower one).
+    least two positions wide, because one position takes another matrix kernel (a slower one on the CPUs measured).
     """
 
     def __init__(self, model: PreTrainedModel, canonical: bool = True) -> None:
@@ -85,25 +85,30 @@ class TorchTarget:
                 attn_implementation=attention.NAME if plain else None,
                 local_files_only=True,
             )
-            return cls(model.to(device), canonical)
+            return cls(model.to(device), canonical)  # type: ignore[arg-type]  # transformers wraps `to` without its types
         except (MemoryError, torch.OutOfMemoryError) as error:
             raise ResourceError(f"not enough memory on {device} for {folder.name}; choose a smaller model") from error
-        except Exception as error:  # transformers and safetensors raise many kinds; each means the folder is not a model
+        except (
+            Exception
+        ) as error:  # transformers and safetensors raise many kinds; each means the folder is not a model
             raise ModelCorrupt(f"cannot load the model in {folder} ({error}); pull it again") from error
 
-    def new_cache(self, capacity: int) -> KVCache:
+    def new_cache(self, capacity: int) -> TorchKVCache:
         # One more position than asked for, where a pass of one position is widened to two.
         extent = attention.EXTENT_MULTIPLE if self._canonical else 1
-        return KVCache(self._layers, capacity + self._min_width - 1, extent)
+        return TorchKVCache(self._layers, capacity + self._min_width - 1, extent)
 
     @torch.inference_mode()
     def forward(self, cache: KVCache, token_ids: Sequence[int], rows: int) -> TorchRows:
+        assert isinstance(cache, TorchKVCache)
         width, past = len(token_ids), cache.length
         if not 0 <= rows <= width or width == 0:
             raise ValueError(f"cannot answer for {rows} rows of a pass over {width} tokens")
         padding = max(0, self._min_width - width)
         if past + width + padding > cache.capacity:
-            raise ModelError(f"{past + width} tokens do not fit the KV cache of {cache.capacity}; lower the prompt budget")
+            raise ModelError(
+                f"{past + width} tokens do not fit the KV cache of {cache.capacity}; lower the prompt budget"
+            )
         ids = torch.tensor([[*token_ids, *[token_ids[-1]] * padding]], device=self._device)
         hidden = self._hidden_states(cache, ids)
         cache.advance(width)
@@ -113,7 +118,7 @@ class TorchTarget:
         logits = self._head(hidden[first : width + padding])[width - rows - first : width - first]
         return TorchRows(logits)
 
-    def _hidden_states(self, cache: KVCache, ids: torch.Tensor) -> torch.Tensor:
+    def _hidden_states(self, cache: TorchKVCache, ids: torch.Tensor) -> torch.Tensor:
         """(width, size) for ids of shape (1, width)."""
         past, width = cache.length, ids.shape[1]
         extra: dict[str, object] = {}

@@ -1,1 +1,1 @@
-"""Draft sources: everything that can propose the next tokens cheaply. They propose; they never verify and never learn."""
+"""Draft sources: what can propose the next tokens cheaply. They propose; they never verify and never learn."""

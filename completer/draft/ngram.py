@@ -56,7 +56,10 @@ class NgramIndex:
         for n in range(min(LONGEST_NGRAM, end), 0, -1):
             position = self._last.get(tuple(self.token_ids[end - n :]))
             if position is not None:
-                while n < min(position, _LONGEST_MATCH) and self.token_ids[position - n - 1] == self.token_ids[end - n - 1]:
+                while (
+                    n < min(position, _LONGEST_MATCH)
+                    and self.token_ids[position - n - 1] == self.token_ids[end - n - 1]
+                ):
                     n += 1
                 return n, position
         return 0, 0

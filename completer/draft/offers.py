@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from completer.draft.draft_model import DraftModelSource
 from completer.draft.source import MAX_K, DraftContext, DraftSource
 from completer.errors import UsageError
-from completer.request import PLAIN, Choice, Draft
+from completer.request import Choice, Draft
 
 
 class DraftSources:
@@ -46,7 +46,9 @@ class DraftSources:
         draft = Draft.EMPTY
         if choice.source == "draft_model" and k > 0:
             if self._draft_model is None:
-                raise UsageError("no draft model is configured; set `draft` in the configuration or choose another source")
+                raise UsageError(
+                    "no draft model is configured; set `draft` in the configuration or choose another source"
+                )
             proposed = self._draft_model.offer(token_ids, k + len(retyping_ids), choice.stop_below)
             draft = self._usable(proposed, remainder)
             self.catch_up_tokens = self._draft_model.catch_up_tokens

@@ -119,10 +119,9 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 def _config(metadata: dict[str, Any], vocabulary_size: int, is_tied: bool) -> dict[str, Any]:
     kind = metadata["general.architecture"]
     if kind not in _ARCHITECTURES:
-        raise ModelError(
-            f"cannot convert a GGUF file of architecture {kind!r} (only {', '.join(_ARCHITECTURES)}); "
-            "use this model's Hugging Face folder instead"
-        )
+        raise _cannot_convert(f"a GGUF file of architecture {kind!r} (only {', '.join(_ARCHITECTURES)})")
+    if metadata.get(f"{kind}.rope.scaling.type", "none") != "none":
+        raise _cannot_convert("a GGUF file with scaled rotary embeddings")
     heads, width = metadata[f"{kind}.attention.head_count"], metadata[f"{kind}.embedding_length"]
     epsilon = np.float32(metadata[f"{kind}.attention.layer_norm_rms_epsilon"])
     return {
@@ -148,6 +147,8 @@ def _config(metadata: dict[str, Any], vocabulary_size: int, is_tied: bool) -> di
 
 def _weight(gguf_name: str, tensor: ReaderTensor, config: dict[str, Any]) -> _Weight:
     name = _TENSORS.get(gguf_name) or _layer_weight_name(gguf_name)
+    if config["model_type"] == "llama" and name.endswith(".bias"):
+        raise _cannot_convert(f"tensor {gguf_name!r}")
     shape = tuple(int(size) for size in reversed(tensor.shape))
     rotary_heads = 0
     if config["model_type"] == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
@@ -158,8 +159,12 @@ def _weight(gguf_name: str, tensor: ReaderTensor, config: dict[str, Any]) -> _We
 def _layer_weight_name(gguf_name: str) -> str:
     block, layer, part, kind = (gguf_name.split(".") + [""] * 4)[:4]
     if block != "blk" or part not in _LAYER_TENSORS or kind not in ("weight", "bias"):
-        raise ModelError(f"cannot convert tensor {gguf_name!r}; use this model's Hugging Face folder instead")
+        raise _cannot_convert(f"tensor {gguf_name!r}")
     return f"model.layers.{layer}.{_LAYER_TENSORS[part]}.{kind}"
+
+
+def _cannot_convert(what: str) -> ModelError:
+    return ModelError(f"cannot convert {what}; use this model's Hugging Face folder instead")
 
 
 def _without_interleaving(rows: np.ndarray, heads: int) -> np.ndarray:

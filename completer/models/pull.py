@@ -27,8 +27,8 @@ from completer.models.tokenizer import Tokenizer
 def pull(model: KnownModel, reporter: Reporter, source: Source = "auto", keep: bool = False) -> InstalledModel:
     """Install a known model, or find it installed and whole. keep: leave its GGUF file in its folder as well."""
     with store.exclusive(model.name):
+        partial = _open_partial_folder(model.name)
         if not _is_whole(model.name, reporter):
-            partial = _open_partial_folder(model.name)
             _announce(model, partial, reporter)
             gguf = partial / "model.gguf"
             if not gguf.exists():
@@ -36,7 +36,7 @@ def pull(model: KnownModel, reporter: Reporter, source: Source = "auto", keep: b
             _install(gguf, model.name, model.is_tied, model.gguf_sha256, reporter)
             if keep:
                 os.replace(gguf, store.folder_of(model.name) / gguf.name)
-            shutil.rmtree(partial)
+        shutil.rmtree(partial)
         return store.find(model.name)
 
 
@@ -73,12 +73,12 @@ def _is_whole(name: str, reporter: Reporter) -> bool:
 
 
 def _open_partial_folder(name: str) -> Path:
-    """What has arrived so far. Folders in it are scraps of a pull that was killed."""
+    """What has arrived so far. Folders in it are scraps of a pull that was killed, whose pip may still be writing."""
     partial = store.partial_folder_of(name)
     partial.mkdir(parents=True, exist_ok=True)
     for entry in partial.iterdir():
         if entry.is_dir():
-            shutil.rmtree(entry)
+            shutil.rmtree(entry, ignore_errors=True)
     return partial
 
 

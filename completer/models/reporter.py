@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 Advance = Callable[[int], None]
-"""Told the bytes done since the last call; from any thread."""
+"""Told the bytes done since the last call."""
 
 
 class Reporter(Protocol):
