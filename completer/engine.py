@@ -17,7 +17,7 @@ from completer.draft.ngram import NgramSource
 from completer.draft.offers import DraftSources
 from completer.draft.previous_suggestion import PreviousSuggestionSource
 from completer.draft.source import MAX_K, DraftContext
-from completer.healing import Vocabulary
+from completer.healing import LONGEST_REMAINDER_BYTES, Vocabulary
 from completer.languages import language
 from completer.models.fim import FimTemplate
 from completer.models.tokenizer import Tokenizer
@@ -78,7 +78,7 @@ class Engine:
         self.limits = limits
         self._clock_ms = clock_ms
         self._vocabulary = Vocabulary(tokenizer.token_bytes)
-        capacity = limits.budget.total_tokens + limits.max_tokens + 2 * MAX_K + FUSED_TAIL
+        capacity = limits.budget.total_tokens + limits.max_tokens + LONGEST_REMAINDER_BYTES + MAX_K
         self._prefix_cache = PrefixCache(target, limits.slots, capacity)
         self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
         self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)

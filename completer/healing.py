@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 _SEAM = re.compile(r"\s*[^\w\s]*\w*\Z")
-_LONGEST_REMAINDER = 64
+_LONGEST_REMAINDER_CHARS = 64
+LONGEST_REMAINDER_BYTES = 4 * _LONGEST_REMAINDER_CHARS
 
 
 def split_at_seam(line: str) -> tuple[str, str]:
@@ -22,7 +23,7 @@ def split_at_seam(line: str) -> tuple[str, str]:
     The remainder is the last word with the punctuation and the blanks before it, since tokenizers join those:
     "  return self.na" -> ("  return self", ".na"), "x = " -> ("x =", " "), "    " -> ("", "    ").
     """
-    tail = line[-_LONGEST_REMAINDER:]
+    tail = line[-_LONGEST_REMAINDER_CHARS:]
     match = _SEAM.search(tail)
     assert match is not None  # the pattern matches the empty string
     remainder = match.group()

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from completer.backends.target import KVCache, Target, TargetRows
+from completer.backends.target import WIDEST_VERIFICATION, KVCache, Target, TargetRows
 from completer.draft.offers import DraftSources
 from completer.healing import Vocabulary
 from completer.request import Draft, RoundOutcome, RoundPlanner, RoundState, Sampling
 from completer.stops import Stops
 from completer.verify import Verified, greedy_verify, rejection_verify
-
-_LONGEST_RETYPING = 64
 
 
 @dataclass(slots=True)
@@ -97,8 +95,11 @@ def _state(d: Decoding, offers: dict[str, Draft]) -> RoundState:
 
 
 def _room(d: Decoding) -> int:
-    """Drafted tokens, retyping ones left out, that can still be of use: the target itself adds one."""
-    return min(d.max_tokens - d.emitted_tokens, d.cache.capacity - len(d.token_ids) - _LONGEST_RETYPING) - 1
+    """Drafted tokens, retyping ones left out, that are of use (the target adds one) and fit the pass and the cache."""
+    most_retyped = len(d.remainder)  # a token has at least a byte
+    pass_room = WIDEST_VERIFICATION - (len(d.token_ids) - d.cache.length) - most_retyped
+    cache_room = d.cache.capacity - len(d.token_ids) - most_retyped - 1
+    return min(d.max_tokens - d.emitted_tokens - 1, pass_room, cache_room)
 
 
 def _verify(d: Decoding, draft: Draft, rows: TargetRows) -> Verified:

@@ -20,17 +20,8 @@ _OPENING_TAGS = ("start_tag", "jsx_opening_element", "STag")
 _CLOSING_TAGS = ("end_tag", "erroneous_end_tag", "jsx_closing_element", "ETag")
 _VOID_TAGS = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 _LOOP_WORDS = ("while", "until", "for")
-_LITERAL_ENDS = {
-    '"""': '"""',
-    "'''": "'''",
-    "`": "`",
-    '"': '"',
-    "'": "'",
-    "/*": "*/",
-    "[[": "]]",
-    "<!--": "-->",
-    "{-": "-}",
-}
+_QUOTES = ('"""', "'''", "`", '"', "'")
+_LITERAL_ENDS = {"/*": "*/", "[[": "]]", "<!--": "-->", "{-": "-}"} | {quote: quote for quote in _QUOTES}
 _LITERAL = re.compile("string|comment|heredoc|raw_text|_content$")
 
 

@@ -56,6 +56,7 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Tiny:
+    folder: Path
     target: TorchTarget
     reference: PreTrainedModel
     tokenizer: Tokenizer
@@ -71,7 +72,7 @@ def tiny_models(tmp_path_factory) -> list[Tiny]:
 def _tiny(folder: Path) -> Tiny:
     tokenizer = Tokenizer.load(folder)
     target = TorchTarget.load(folder, dtype=torch.float64)
-    return Tiny(target, load_reference(folder), tokenizer, Vocabulary(tokenizer.token_bytes))
+    return Tiny(folder, target, load_reference(folder), tokenizer, Vocabulary(tokenizer.token_bytes))
 
 
 def random_text(rng: random.Random, most: int) -> str:
@@ -285,3 +286,27 @@ def test_the_healed_reference_without_a_seam_is_transformers_generate(tiny_model
     prompt_ids = tiny.tokenizer.encode(random_text(rng, 30) + "x")
     expected = generated(tiny.reference, prompt_ids, 12)
     assert list(islice(healed(tiny.reference, prompt_ids, b"", tiny.tokenizer.token_bytes), 12)) == expected
+
+
+@pytest.mark.parametrize("uncached", [1, 32])
+@pytest.mark.parametrize("line", ["", "  value", "x" + "(" * 63, "\U0001f600" * 64])
+def test_no_verification_is_wider_than_backends_promise_to_be_canonical(tiny_models, uncached, line):
+    """A longer pass could round differently from plain decoding's; only retyping, which both do, may exceed it."""
+    tiny = tiny_models[0]
+    prompt = build_prompt(CompletionRequest("value\n" * 40 + line, ""), tiny.tokenizer, QWEN, BUDGET)
+    remainder = prompt.remainder.encode()
+    widths = {}
+    for k in (0, 32):
+        target = TorchTarget.load(tiny.folder, dtype=torch.float64)
+        cache = target.new_cache(512)
+        target.forward(cache, prompt.token_ids[:-uncached], 0)
+        rng = np.random.default_rng(0)
+        answer = list(islice(healed(tiny.reference, prompt.token_ids, remainder, tiny.tokenizer.token_bytes), 100))
+        sources = DraftSources([Scripted("right", len(prompt.token_ids), answer, random.Random(0))], None)
+        sources.start(DraftContext(prompt.token_ids, remainder, "", "", (), tiny.tokenizer, tiny.vocabulary, None, rng))
+        decoding = Decoding(
+            target, cache, list(prompt.token_ids), remainder, tiny.vocabulary, sources, FixedPlanner(("scripted",), k),
+            stops_for(tiny, CompletionRequest("", "", mode="text", max_tokens=40)), None, rng, 40, None, lambda: 0.0,
+        )  # fmt: skip
+        widths[k] = [outcome.width for outcome in speculate(decoding, lambda: False)]
+    assert max(widths[32]) <= max(64, widths[0][0])

@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from completer.backends.attention import EXTENT_MULTIPLE, row_groups
-from completer.backends.torch_target import CANONICAL_WIDTH, TorchRows, TorchTarget
+from completer.backends.torch_target import TorchRows, TorchTarget
 from completer.errors import ModelCorrupt, ModelError
 
 PROMPT = [(i * 37) % 250 for i in range(90)]
@@ -160,10 +160,3 @@ def test_a_damaged_folder_is_a_corrupt_model(tiny_model, tmp_path, damage):
         (folder / "config.json").write_text("{")
     with pytest.raises(ModelCorrupt, match="pull it again"):
         load(folder)
-
-
-def test_the_canonical_width_has_room_for_the_longest_draft_behind_a_fused_tail():
-    from completer.draft.source import MAX_K
-    from completer.engine import FUSED_TAIL
-
-    assert FUSED_TAIL + MAX_K <= CANONICAL_WIDTH

@@ -11,6 +11,11 @@ Allowed = Sequence[np.ndarray | None]
 """Per row, the token ids that may be chosen there, or None where all may."""
 
 
+WIDEST_VERIFICATION = 64
+"""Most positions in a pass that verifies a draft. Up to this width a backend must give a position the same result
+whatever the width of the pass, or speculation could change the text."""
+
+
 class KVCache(Protocol):
     """Keys and values of `length` positions, room for `capacity`."""
 

@@ -9,14 +9,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from completer.backends import attention
-from completer.backends.target import Allowed, KVCache
+from completer.backends.target import WIDEST_VERIFICATION, Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError
 from completer.kv_cache import TorchKVCache
 from completer.request import Sampling
 from completer.sampling import distribution
-
-CANONICAL_WIDTH = 64
-"""Passes up to this width give each position the same result whatever the width. Drafts and prompt tails fit in it."""
 
 
 class TorchRows:
@@ -123,7 +120,7 @@ class TorchTarget:
         past, width = cache.length, ids.shape[1]
         extra: dict[str, object] = {}
         mask: torch.Tensor | None = None
-        if self._canonical and width <= CANONICAL_WIDTH:
+        if self._canonical and width <= WIDEST_VERIFICATION:
             extra["row_groups"] = attention.row_groups(past, width, self._device)
             mask = extra["row_groups"][0].mask  # type: ignore[index]  # any 4-D mask keeps transformers from building one
         elif self._own_attention:
