@@ -2,7 +2,7 @@
 
 import dataclasses
 import errno
-import importlib.util
+import importlib.metadata
 import io
 import os
 import re
@@ -291,7 +291,7 @@ def test_pip_on_a_full_disk_is_the_same_error(known, monkeypatch, tmp_path):
 
 
 def test_without_pip_here_the_one_on_the_path_serves(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: [])
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/pip3" if name == "pip3" else None)
     assert wheels._pip_command() == ["/usr/bin/pip3"]
     monkeypatch.setattr(shutil, "which", lambda name: None)

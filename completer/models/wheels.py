@@ -3,7 +3,7 @@
 The user's own pip configuration says which index that is. Nothing is installed and no code of a wheel runs.
 """
 
-import importlib.util
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -85,7 +85,7 @@ def _pip_download(pip: list[str], requirement: str, scratch: Path) -> Path:
 
 def _pip_command() -> list[str]:
     """This environment's pip, or another one: `pip download` needs nothing of the environment it runs in."""
-    if importlib.util.find_spec("pip") is not None:
+    if any(importlib.metadata.distributions(name="pip")):
         return [sys.executable, "-m", "pip"]
     for name in ("pip", "pip3"):
         if (path := shutil.which(name)) is not None:
