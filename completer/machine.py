@@ -2,6 +2,7 @@
 
 import functools
 import platform
+import sys
 from pathlib import Path
 
 import psutil
@@ -52,3 +53,13 @@ def _cpuinfo() -> dict[str, str]:
     first, _, _ = path.read_text("utf-8").partition("\n\n")
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def peak_memory_bytes() -> int:
+    """Most memory this process has had resident so far, pages of mapped files included."""
+    if sys.platform == "win32":
+        return psutil.Process().memory_info().peak_wset
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,195 @@
+"""`completer bench`: the same holes in real files filled plain and speculatively, and what one target pass costs.
+
+All in one process, after a warm-up: warm first, everywhere, then cold, on every fourth hole, with the k of each source
+that did best warm.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import psutil
+
+from completer.config import Config, PromptConfig
+from completer.errors import InputError
+from completer.flags import takes_config
+
+if TYPE_CHECKING:
+    from completer.bench_report import Measured
+    from completer.engine import Engine
+    from completer.holes import Hole
+    from completer.source_files import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to measure. classes: holes of each, in proportion. ks: tokens drafted a round, by source.
+
+    widths and contexts: of the timed passes, each repeated. prompt: what replaces the configured budget.
+    """
+
+    holes: int
+    classes: Mapping[str, int]
+    ks: Mapping[str, Sequence[int]]
+    widths: tuple[int, ...]
+    contexts: tuple[int, ...]
+    repeats: int
+    prompt: PromptConfig | None = None
+
+    def asked(self, sources: Sequence[str], ks: Sequence[int], holes: int | None) -> "Plan":
+        """This plan with what the user wants instead."""
+        own_ks = {source: ks or self.ks.get(source, self.ks["ngram"]) for source in sources or self.ks}
+        return replace(self, holes=holes or self.holes, ks=own_ks)
+
+    def counts(self) -> dict[str, int]:
+        """Enough holes of each class; the first `holes` of all are in proportion."""
+        parts = sum(self.classes.values())
+        return {kind: math.ceil(self.holes * part / parts) for kind, part in self.classes.items()}
+
+
+FULL = Plan(
+    holes=62,
+    classes={"line": 32, "block": 20, "long": 2, "long_prompt": 8},
+    ks={
+        "ngram": (1, 2, 4, 8, 15),
+        "draft_model": (1, 2, 4),
+        "previous_suggestion,ngram": (8,),
+        "ngram,draft_model": (4,),
+    },
+    widths=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
+    contexts=(300, 2000),
+    repeats=5,
+)
+QUICK = Plan(
+    holes=6,
+    classes={"line": 4, "block": 2},
+    ks={"ngram": (8,), "draft_model": (2,), "previous_suggestion,ngram": (8,)},
+    widths=(1, 2, 4, 8, 16),
+    contexts=(300,),
+    repeats=3,
+    prompt=PromptConfig(prefix_tokens=256, suffix_tokens=64, context_tokens=0),
+)
+QUICK_SECONDS = 48
+WARM_SHARE = 0.7
+"""Of the time there is for filling holes."""
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@takes_config("model.target", "model.draft", "model.device", "model.dtype", "model.threads", "speculation.exact")
+@click.option("--quick", is_flag=True, help="Less of everything, with short prompts, within a minute.")
+@click.option(
+    "--source", "sources", multiple=True, metavar="NAMES", help="Draft source, or several with commas; repeatable."
+)
+@click.option("--k", "ks", multiple=True, type=click.IntRange(1, 32), help="Most tokens drafted a round; repeatable.")
+@click.option("--holes", "wanted", type=click.IntRange(1, 10_000), help="How many holes to fill.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Draws the files and the holes.")
+@click.option("--minutes", type=click.FloatRange(min=0.1), help="Fill no more holes after this time.")
+@click.option("--peers", is_flag=True, help="Measure transformers' own decoding too, plain and speculative.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def bench(
+    config: Config,
+    paths: tuple[Path, ...],
+    quick: bool,
+    sources: tuple[str, ...],
+    ks: tuple[int, ...],
+    wanted: int | None,
+    seed: int,
+    minutes: float | None,
+    peers: bool,
+    as_json: bool,
+) -> None:
+    """Measure plain and speculative decoding on this machine.
+
+    PATH: files and folders to take holes from; without any, the packages of the running Python. Which places are
+    drawn depends on the files and the seed alone.
+
+    \b
+    completer bench --quick
+    completer bench ~/my/project --source ngram --k 4 --k 8 --json
+    """
+    from completer.bench_report import document_of, print_report
+    from completer.source_files import environment_folders, find_source_files
+
+    started = time.perf_counter() - (time.time() - psutil.Process().create_time())
+    seconds = minutes * 60 if minutes is not None else QUICK_SECONDS if quick else math.inf
+    plan = (QUICK if quick else FULL).asked(sources, ks, wanted)
+    files = find_source_files(paths or environment_folders(), seed)
+    where = [str(path) for path in paths] or ["the packages of the running Python"]
+    measured = _measure(config, plan, files, seed, started + seconds, peers)
+    document = document_of(measured) | {"files_from": where, "seed": seed}
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        print_report(document)
+    if config.speculation.exact == "canonical" and measured.unequal:
+        click.get_current_context().exit(1)
+
+
+def _measure(
+    config: Config, plan: Plan, files: "Sequence[SourceFile]", seed: int, end: float, with_peers: bool
+) -> "Measured":
+    """end: when to stop filling holes, on the clock of time.perf_counter."""
+    from completer.arms import COLD, PLAIN_ARM, WARM, Replay, speculative_arms
+    from completer.bench_report import Measured
+    from completer.comparison import best_arms, cold_sample, compare, warm_up
+    from completer.holes import LONG_TOKENS, draw_holes
+    from completer.loading import chosen_models, load_engine
+    from completer.machine import peak_memory_bytes
+    from completer.peers import Peers
+
+    completion = replace(config.completion, max_tokens=LONG_TOKENS)
+    config = replace(config, prompt=plan.prompt or config.prompt, completion=completion)
+    target_model, draft_model = chosen_models(config)
+    arms = [PLAIN_ARM, *speculative_arms(plan.ks, has_draft_model=draft_model is not None)]
+    engine = load_engine(config)
+    holes = draw_holes(files, plan.counts(), seed, engine.limits.budget)[: plan.holes]
+    if not holes:
+        raise InputError("the files have no place for a hole; name other files or folders")
+    passes = _passes(engine, plan, files)
+    warm_up(engine, holes[0], arms)
+
+    stop_below = config.speculation.stop_below
+    warm_end = time.perf_counter() + (end - time.perf_counter()) * WARM_SHARE
+    with _progress("warm", len(holes)) as done:
+        warm_replay = Replay(engine, stop_below, lambda: time.perf_counter() > warm_end)
+        warm = compare(warm_replay, holes, lambda hole: arms, WARM, done)
+    peak_bytes = peak_memory_bytes()
+    sample = cold_sample(warm)
+    with _progress("cold", len(sample)) as done:
+        cold_replay = Replay(engine, stop_below, lambda: time.perf_counter() > end)
+        cold = compare(cold_replay, sample, lambda hole: best_arms(hole.kind, warm), COLD, done)
+    peer_runs = []
+    if with_peers:
+        with _progress("peers", len(sample)) as done:
+            peer_runs = Peers(engine, target_model, draft_model).compare(cold, lambda: time.perf_counter() > end, done)
+    weight_bytes = target_model.weight_bytes + (draft_model.weight_bytes if draft_model is not None else 0)
+    return Measured(config, target_model, draft_model, passes, [*warm, *cold], peer_runs, peak_bytes, weight_bytes)
+
+
+def _passes(engine: "Engine", plan: Plan, files: "Sequence[SourceFile]") -> dict[int, Mapping[int, list[float]]]:
+    """By context length, the times of passes by width, over the text of the files."""
+    from completer.passes import pass_ms
+
+    text = (token for file in cycle(files) for token in engine.tokenizer.encode(file.text))
+    token_ids = list(islice(text, max(plan.contexts) + max(plan.widths)))
+    return {context: pass_ms(engine.target, token_ids, context, plan.widths, plan.repeats) for context in plan.contexts}
+
+
+@contextmanager
+def _progress(what: str, holes: int) -> "Iterator[Callable[[Hole], None]]":
+    """A progress bar on stderr where that is a terminal; what it yields is told of every hole that is done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(f"{what} holes", total=holes)
+        yield lambda hole: bar.advance(task)
