@@ -26,7 +26,7 @@ lint: .venv/installed-dev
 
 bench: .venv/installed
 	@$(BIN)/completer models pull
-	@$(BIN)/completer bench
+	@$(BIN)/completer bench --peers "$$($(BIN)/python benchmarks/corpus.py)"
 
 test-models: .venv/installed
 	@for model in $(TEST_MODELS); do \

@@ -20,6 +20,7 @@ import psutil
 from completer.config import Config, PromptConfig
 from completer.errors import InputError
 from completer.flags import takes_config
+from completer.privacy.rules import Privacy
 
 if TYPE_CHECKING:
     from completer.bench_report import Measured
@@ -58,8 +59,8 @@ FULL = Plan(
     holes=62,
     classes={"line": 32, "block": 20, "long": 2, "long_prompt": 8},
     ks={
-        "ngram": (1, 2, 4, 8, 15),
-        "draft_model": (1, 2, 4),
+        "ngram": (2, 8, 15),
+        "draft_model": (1, 3),
         "previous_suggestion,ngram": (8,),
         "ngram,draft_model": (4,),
     },
@@ -121,7 +122,7 @@ def bench(
     started = time.perf_counter() - (time.time() - psutil.Process().create_time())
     seconds = minutes * 60 if minutes is not None else QUICK_SECONDS if quick else math.inf
     plan = (QUICK if quick else FULL).asked(sources, ks, wanted)
-    files = find_source_files(paths or environment_folders(), seed)
+    files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
     where = [str(path) for path in paths] or ["the packages of the running Python"]
     measured = _measure(config, plan, files, seed, started + seconds, peers)
     document = document_of(measured) | {"files_from": where, "seed": seed}

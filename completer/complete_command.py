@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -13,10 +14,11 @@ from typing import Any, BinaryIO, cast
 import click
 
 from completer.config import Config
-from completer.errors import UsageError
+from completer.errors import InputError, UsageError
 from completer.flags import takes_config
 from completer.languages import language_of
 from completer.position import offset_of, parse_place
+from completer.privacy.rules import Privacy
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, Mode, Sampling
 from completer.source_text import STDIN, read_text
 
@@ -102,6 +104,9 @@ def _request(
     config: Config, place_text: str, language: str | None, n: int, sampling: Sampling | None
 ) -> CompletionRequest:
     place = parse_place(place_text)
+    language = language or language_of(place.file).id
+    if place.file != STDIN and (refusal := Privacy(config.privacy).refusal(os.path.abspath(place.file), language)):
+        raise InputError(f"{place.file} is not read: {refusal}")
     text = read_text(place.file)
     offset = offset_of(place, text)
     return CompletionRequest(
@@ -109,7 +114,7 @@ def _request(
         fim_suffix=text[offset:],
         document_id=place.file,
         path="" if place.file == STDIN else place.file,
-        language=language or language_of(place.file).id,
+        language=language,
         mode=cast(Mode, config.completion.mode),
         max_tokens=config.completion.max_tokens,
         max_lines=config.completion.max_lines,

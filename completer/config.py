@@ -6,6 +6,7 @@ the README's table are made from it. Knows names and ranges; knows nothing of wh
 
 import difflib
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -22,8 +23,8 @@ else:
 
 log = logging.getLogger(__name__)
 
-Value = str | int | float
-T = TypeVar("T", str, int, float)
+Value = str | int | float | tuple[str, ...]
+T = TypeVar("T", str, int, float, tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,27 @@ class CacheConfig:
     slots: int = _setting(4, "recent documents whose prompt stays in the KV cache", _between(1, 64))
 
 
+def _is_folder_name(name: str) -> bool:
+    return os.path.isabs(os.path.expanduser(name))
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyConfig:
+    ignore: tuple[str, ...] = _setting(
+        (),
+        "files that are never read, besides those that hold secrets; !pattern takes a file out again",
+        Rule("patterns as in a .gitignore file, where ~/ is your home folder", all),
+    )
+    disabled_languages: tuple[str, ...] = _setting(
+        (), "languages in which nothing is completed", Rule("language ids such as markdown or plaintext", all)
+    )
+    disabled_projects: tuple[str, ...] = _setting(
+        (),
+        "folders in which nothing is completed and from which nothing is read",
+        Rule("folders, from / or ~ on", lambda names: all(map(_is_folder_name, names))),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     model: ModelConfig = ModelConfig()
@@ -116,6 +138,7 @@ class Config:
     completion: CompletionConfig = CompletionConfig()
     speculation: SpeculationConfig = SpeculationConfig()
     cache: CacheConfig = CacheConfig()
+    privacy: PrivacyConfig = PrivacyConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +162,33 @@ class Key:
 
     @property
     def allowed(self) -> str:
-        kind = {int: "a whole number ", float: "a number "}.get(type(self.default), "")
+        kind = {int: "a whole number ", float: "a number ", tuple: "a list of "}.get(type(self.default), "")
         return kind + self.rule.allowed
 
     def parse(self, value: object) -> Value:
-        """value, from TOML or as text, in this key's type. Raises ValueError, saying what is allowed."""
+        """value, from TOML or as text, in this key's type. Raises ValueError, saying what is allowed.
+
+        A list as text has commas between its items.
+        """
         kind = type(self.default)
         try:
-            parsed = kind(value) if isinstance(value, str) or (kind is float and type(value) is int) else value
+            parsed = _as_list(value) if kind is tuple else _as_scalar(value, kind)
         except ValueError:
             parsed = None
         if not isinstance(parsed, kind) or isinstance(parsed, bool) or not self.rule.accepts(parsed):
             raise ValueError(f"{value!r} is not allowed: it must be {self.allowed}")
         return parsed
+
+
+def _as_scalar(value: object, kind: type) -> Any:
+    return kind(value) if isinstance(value, str) or (kind is float and type(value) is int) else value
+
+
+def _as_list(value: object) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return tuple(item.strip() for item in value.split(","))
+    is_list = isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+    return tuple(value) if is_list else None  # type: ignore[arg-type]
 
 
 def _keys() -> Iterator[Key]:

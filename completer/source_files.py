@@ -3,7 +3,7 @@
 import os
 import random
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,12 +28,13 @@ class SourceFile:
     text: str
 
 
-def find_source_files(roots: Sequence[Path], seed: int) -> list[SourceFile]:
+def find_source_files(roots: Sequence[Path], seed: int, refusal: Callable[[str, str], str | None]) -> list[SourceFile]:
     """At most FILES_PER_LANGUAGE files of each language, drawn by seed, in order of language.
 
     Hidden folders, build output and other people's packages inside a root are left out, and so are files of data or
     prose, files shorter than MIN_LINES, and what no person writes: longer than MAX_CHARS or with a line longer than
-    MAX_LINE_CHARS. Raises InputError when a root is missing or nothing is left.
+    MAX_LINE_CHARS, and files that refusal(path, language) has a reason not to read. Raises InputError when a root is
+    missing or nothing is left.
     """
     by_language: dict[str, list[tuple[str, Path]]] = {}
     for path, file in sorted(entry for root in roots for entry in _files_under(root)):
@@ -42,7 +43,7 @@ def find_source_files(roots: Sequence[Path], seed: int) -> list[SourceFile]:
     for language in sorted(by_language.keys() - _NOT_CODE):
         candidates = by_language[language]
         random.Random(f"{seed} {language}").shuffle(candidates)
-        readable = (source for path, file in candidates if (source := _read(path, language, file)) is not None)
+        readable = (source for path, file in candidates if (source := _read(path, language, file, refusal)) is not None)
         found += [source for source, _ in zip(readable, range(FILES_PER_LANGUAGE), strict=False)]
     if not found:
         names = ", ".join(map(str, roots))
@@ -68,8 +69,10 @@ def _files_under(root: Path) -> Iterator[tuple[str, Path]]:
             yield file.relative_to(root).as_posix(), file
 
 
-def _read(path: str, language: str, file: Path) -> SourceFile | None:
+def _read(path: str, language: str, file: Path, refusal: Callable[[str, str], str | None]) -> SourceFile | None:
     """None for a file that the rules leave out."""
+    if refusal(os.path.abspath(file), language) is not None:
+        return None
     try:
         text = read_text(str(file))
     except InputError:  # not text, or gone

@@ -14,6 +14,7 @@ import click
 
 from completer.config import Config
 from completer.flags import takes_config
+from completer.privacy.rules import Privacy
 
 if TYPE_CHECKING:
     from completer.arms import Arm, Run
@@ -74,7 +75,7 @@ def verify(config: Config, paths: tuple[Path, ...], limit: int, seed: int, nativ
 
     exact = "native" if native else "canonical"
     config = replace(config, speculation=replace(config.speculation, exact=exact))
-    files = find_source_files(paths or environment_folders(), seed)
+    files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
     _, draft_model = chosen_models(config)
     arms = speculative_arms(KS, has_draft_model=draft_model is not None)
     engine = load_engine(config)

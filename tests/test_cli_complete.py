@@ -289,3 +289,14 @@ def assert_one_line(result: subprocess.CompletedProcess[str], code: int, told: s
     assert (result.returncode, result.stdout) == (code, "")
     assert told in result.stderr
     assert result.stderr.startswith("completer: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "deploy.pem", "private/notes.py"])
+def test_what_may_hold_secrets_is_not_read(completer: Run, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("KEY = 1\n")
+    (tmp_path / ".completerignore").write_text("private/\n")
+    done = completer("complete", f"{file}:1")
+    assert done.returncode == 1
+    assert f"{file} is not read: " in done.stderr and "Traceback" not in done.stderr

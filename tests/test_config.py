@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from completer.config import KEYS, Config, ConfigSource
+from completer.config import KEYS, Config, ConfigSource, PrivacyConfig
 from completer.config_text import in_force, starter_file
 from completer.draft.source import MAX_K
 from completer.errors import ConfigError, UsageError
@@ -60,6 +60,12 @@ def test_the_folder_variables_and_empty_variables_are_no_unknown_names(file: Pat
     assert (loaded.config, loaded.warnings) == (Config(), ())
 
 
+def test_a_list_comes_from_the_file_and_with_commas_from_a_variable(file: Path) -> None:
+    text = "[privacy]\nignore = ['*.sql', '!a, b.sql']\ndisabled_languages = []\n"
+    privacy = source(file, text, COMPLETER_PRIVACY_DISABLED_PROJECTS="~/client, /srv").load().privacy
+    assert privacy == PrivacyConfig(("*.sql", "!a, b.sql"), (), ("~/client", "/srv"))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -68,6 +74,10 @@ def test_the_folder_variables_and_empty_variables_are_no_unknown_names(file: Pat
         ("[speculation]\nk = 2.5\n", "speculation.k = 2.5"),
         ("[speculation]\nk = true\n", "speculation.k = True"),
         ("[speculation]\nk = [1]\n", "speculation.k = [1]"),
+        ("[privacy]\nignore = [1]\n", "[1] is not allowed: it must be a list of patterns"),
+        ("[privacy]\nignore = ['']\n", "privacy.ignore = ['']"),
+        ("[privacy]\nignore = true\n", "privacy.ignore = True"),
+        ("[privacy]\ndisabled_projects = ['client']\n", "it must be a list of folders, from / or ~ on"),
         ("[speculation]\nstop_below = nan\n", "a number from 0 to 1"),
         ("[speculation]\nsource = 'ngram,magic'\n", "'ngram,magic' is not allowed: it must be auto, none, or any of"),
         ("[speculation]\nsource = 'auto,ngram'\n", "'auto,ngram' is not allowed"),

@@ -1,0 +1,1 @@
+"""What may be read at all: secret files, ignore patterns, switches. Reads no document."""
