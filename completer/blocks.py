@@ -12,9 +12,9 @@ from typing import Protocol
 
 from completer.languages import Language
 from completer.request import Mode
-from completer.syntax import Syntax, indent_of
+from completer.syntax import Syntax, indent_of, read_syntax, statement_line
 
-_SUFFIX_CHARS = 8_000
+_SUFFIX_CHARS = 20_000
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
@@ -34,6 +34,7 @@ class Brackets:
     def __init__(self, syntax: Syntax, fim_prefix: str, fim_suffix: str) -> None:
         self._syntax = syntax
         self._suffix = _suffix_window(fim_suffix)
+        self._suffix_is_whole = len(self._suffix) == len(fim_suffix)
         opened = syntax.open[-1:]
         is_blank = not _cursor_line(fim_prefix).strip()
         self._is_open = any(is_blank or syntax.is_on_cursor_line(opener) for opener in opened)
@@ -59,13 +60,22 @@ class Brackets:
 
     @cached_property
     def _closed_by_suffix(self) -> int | None:
-        """The opener that the suffix closes first, unless that closer is indented as one of an outer opener."""
-        nesting = self._syntax.nesting(self._suffix)
+        """The opener that the suffix closes first, unless its closer is rather that of an outer one.
+
+        A closer in line with an outer opener is, where the suffix does not close all that is open. Where not all can
+        be seen, the closer of the innermost one is indented no less than that.
+        """
+        nesting, opened = self._syntax.nesting(self._suffix), self._syntax.open
         if nesting.closes is None:
             return None
         line_start = self._suffix.rfind("\n", 0, nesting.closes_at) + 1
-        is_outer = line_start and indent_of(self._suffix[line_start:]) < self._syntax.open[nesting.closes].indent
-        return None if is_outer else nesting.closes
+        indent = indent_of(self._suffix[line_start:])
+        is_aligned = line_start > 0 and any(opener.indent == indent for opener in opened[: nesting.closes])
+        if not is_aligned:
+            return nesting.closes
+        if self._syntax.is_whole and self._suffix_is_whole:
+            return nesting.closes if nesting.depth + nesting.passed_over <= -len(opened) else None
+        return nesting.closes if indent >= opened[nesting.closes].indent else None
 
 
 class Indentation:
@@ -79,7 +89,7 @@ class Indentation:
         self._syntax = syntax
         self._cursor_line = _cursor_line(fim_prefix)
         self._suffix = fim_suffix[:_SUFFIX_CHARS]
-        self._outer: int | None = _depth_of(self._cursor_line) if self._cursor_line.strip() else None
+        self._outer: int | None = _depth_of(statement_line(fim_prefix)) if self._cursor_line.strip() else None
         self._may_close = {closer[0] for closer in (")", "]", "}", "</", *(word for _, word in language.words))}
 
     def line_started(self, text: str, line_start: int) -> int | None:
@@ -138,13 +148,13 @@ def block_at(language: Language, fim_prefix: str, fim_suffix: str) -> Block:
     """The block under the cursor."""
     if language.block == "paragraph":
         return Paragraph(fim_prefix, fim_suffix)
-    if language.grammar is None:
+    syntax = read_syntax(language, fim_prefix)
+    if syntax is None:
         return Indentation(language, None, fim_prefix, fim_suffix)
-    syntax = Syntax(language, fim_prefix)
     if language.block == "indentation":
         is_bracketed = bool(syntax.open) and not _follows_block_head(language, fim_prefix)
     else:
-        is_bracketed = syntax.literal_over(_suffix_window(fim_suffix), 0) is None
+        is_bracketed = syntax.literal_at_cursor(_suffix_window(fim_suffix)) is None
     if is_bracketed:
         return Brackets(syntax, fim_prefix, fim_suffix)
     return Indentation(language, syntax, fim_prefix, fim_suffix)
@@ -161,16 +171,12 @@ def resolve_mode(mode: Mode, language: Language, fim_prefix: str, fim_suffix: st
     if line.strip():
         is_comment = bool(language.line_comment) and line.lstrip().startswith(language.line_comment)
         return "block" if not is_comment and language.opens_block(line) else "line"
-    if language.grammar and _is_in_literal(language, fim_prefix, fim_suffix):
+    syntax = read_syntax(language, fim_prefix)
+    if syntax is not None and syntax.literal_at_cursor(_suffix_window(fim_suffix)) not in (None, "raw_text"):
         return "line"
     next_line = next((line for line in following if line.strip()), "")
     is_inside = indent_of(line) or indent_of(next_line) or language.closes_block(next_line)
     return "block" if is_inside or language.opens_block(_line_above(fim_prefix)) else "line"
-
-
-def _is_in_literal(language: Language, fim_prefix: str, fim_suffix: str) -> bool:
-    literal = Syntax(language, fim_prefix).literal_over(_suffix_window(fim_suffix), 0)
-    return literal is not None and literal[0] != "raw_text"
 
 
 def _follows_block_head(language: Language, fim_prefix: str) -> bool:

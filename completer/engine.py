@@ -38,8 +38,9 @@ FUSED_TAIL = 32
 """An uncached prompt tail of up to this many tokens travels with the first draft; a longer one is prefilled before."""
 
 
-PREFILL_PASS_MS = 600
-"""Prefill passes are as wide as this allows: wide ones read faster, and a cancelled request waits for one to end."""
+PREFILL_WIDTH = 128
+"""Tokens a prefill pass reads: wide passes read faster, and a cancelled request waits for one to end. Always the same,
+so that the same prompt gives the same keys and values every time it is read."""
 
 
 def never() -> bool:
@@ -82,7 +83,6 @@ class Engine:
         self._prefix_cache = PrefixCache(target, limits.slots, capacity)
         self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
         self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)
-        self._prefill_width = 64
         self._anchors: OrderedDict[str, Anchor] = OrderedDict()
 
     def complete(
@@ -147,13 +147,8 @@ class Engine:
         if last + 1 - slot.cache.length <= FUSED_TAIL:
             return
         while slot.cache.length < last and not cancelled():
-            started_ms, width = self._clock_ms(), min(self._prefill_width, last - slot.cache.length)
-            self.target.forward(slot.cache, slot.token_ids[slot.cache.length :][:width], rows=0)
-            pass_ms = self._clock_ms() - started_ms
-            if pass_ms > PREFILL_PASS_MS and self._prefill_width > 16:
-                self._prefill_width //= 2
-            elif width == self._prefill_width < 512 and pass_ms * 2 < PREFILL_PASS_MS:
-                self._prefill_width *= 2
+            end = min(slot.cache.length + PREFILL_WIDTH, last)
+            self.target.forward(slot.cache, slot.token_ids[slot.cache.length : end], rows=0)
 
     def _decoding(
         self,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _BRACE_HEAD = r"[{\[]\s*$"
-_TAG_HEAD = _BRACE_HEAD + r"|(?:^|[\s(>])<[A-Za-z][^<>]*(?<!/)>\s*$"
+_TAG_HEAD = _BRACE_HEAD + r"|(?:^|[\s(>])<(?:[A-Za-z][^<>]*(?<!/))?>\s*$"
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,6 @@ class Stops:
         self.settled = max(self.settled, len(self._text[:end].rstrip()))
 
     def _end(self, reason: str, end: int) -> str:
-        self._text = self._text[: max(end, self.settled)]
+        self._text = self._text[: max(end, self.settled)]  # a tree read anew may put the end before what was shown
         self.settled = len(self.text)
         return reason

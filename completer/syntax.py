@@ -4,6 +4,7 @@ Only the leaves of the tree are trusted: they stay right in code that does not p
 where the nodes above them do not. Knows nothing of tokens, modes or when to stop.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +13,13 @@ from typing import TYPE_CHECKING
 from completer.languages import Language, parser
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser, Tree
 
-_WINDOW_CHARS = 12_000
+_WINDOW_CHARS = 48_000
+_PARSE_STEPS = 1_000
+_READ_BYTES = 16_384
+_STATEMENT_LINES = 50
+_STATEMENT_BYTES = 4_000
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _OPENING_TAGS = ("start_tag", "jsx_opening_element", "STag")
 _CLOSING_TAGS = ("end_tag", "erroneous_end_tag", "jsx_closing_element", "ETag")
@@ -31,9 +36,24 @@ def indent_of(line: str) -> int:
     return len(text) - len(text.lstrip())
 
 
+def statement_line(text: str) -> str:
+    """The line on which the statement at the end of text began: up from the last one while more is closed than opened.
+
+    >>> statement_line("x = 1\ndef f(a,\n      b):")
+    'def f(a,'
+    """
+    lines = text.rsplit("\n", _STATEMENT_LINES)[-_STATEMENT_LINES:]
+    depth = 0
+    for line in reversed(lines):
+        depth += line.count(")") + line.count("]") - line.count("(") - line.count("[")
+        if depth <= 0:
+            return line
+    return lines[-1]
+
+
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """An opening token, what closes it, where it is in the bytes that were read, the indentation of its line."""
+    """An opening token, what closes it, where it is in the bytes that were read, the indentation of its statement."""
 
     token: str
     closer: str
@@ -45,80 +65,94 @@ class Opener:
 class Nesting:
     """What a text after the cursor does to what was open there.
 
-    depth: openers left open by the text, less those from before the cursor that it closed.
-    closes: which of those it closed first, an index into Syntax.open. closes_at: where, in characters of the text.
+    depth: openers left open by the text, less those from before the cursor that are gone: closed, or passed over when
+    one further out was closed. passed_over: how many went that way. closes: which one from before the cursor was
+    closed first, an index into Syntax.open. closes_at: where, in characters of the text.
     """
 
     depth: int
+    passed_over: int = 0
     closes: int | None = None
     closes_at: int = 0
 
 
 class Syntax:
-    """The text before a cursor; texts that may follow it are read on demand, each in about a millisecond."""
+    """The text before a cursor; texts that may follow it are read on demand, each in about a millisecond.
 
-    def __init__(self, language: Language, fim_prefix: str) -> None:
-        """language must have a grammar. At most the last 12,000 characters of fim_prefix are read."""
-        found = parser(language)
-        assert found is not None, language.id
-        self._parser = found
+    open: what is open at the cursor, outermost first. is_whole: whether all of the text before the cursor was read.
+    """
+
+    def __init__(self, language: Language, parser: "Parser", before: bytes, tree: "Tree", is_whole: bool) -> None:
+        """Use read_syntax. tree: of `before`, the text before the cursor."""
         self._brackets = tuple(language.brackets)
         self._words = dict(language.words) if language.block == "brackets" else {}
         self._closing_words = frozenset(self._words.values())
-        window = _window(fim_prefix)
-        self._before = _encode((language.preamble if len(window) < len(fim_prefix) else "") + window)
-        self.open = tuple(self._read(self._before, (), 0)[0])
+        self._parser = parser
+        self._before = before
+        self._tree = tree
+        self.is_whole = is_whole
+        self.open = tuple(self._read(b"", (), 0)[0])
 
     def is_on_cursor_line(self, opener: Opener) -> bool:
         return b"\n" not in self._before[opener.start_byte :]
 
     def nesting(self, text: str) -> Nesting:
         """What `text` would open and close, were it to follow the cursor."""
-        source = self._before + _encode(text)
-        stack, first_closed = self._read(source, self.open, len(self._before))
+        after = _encode(text)
+        stack, passed_over, first_closed = self._read(after, self.open, len(self._before))
         depth = len(stack) - len(self.open)
         if first_closed is None:
-            return Nesting(depth)
+            return Nesting(depth, passed_over)
         index, at = first_closed
-        return Nesting(depth, index, len(source[len(self._before) : at].decode("utf-8", "replace")))
+        return Nesting(depth, passed_over, index, len(after[: at - len(self._before)].decode("utf-8", "replace")))
 
-    def literal_over(self, text: str, position: int) -> tuple[str, int] | None:
-        """The string, comment or raw text that has the character at `position` of text, which follows the cursor.
-
-        Its kind, and its start in characters of text, -1 if it starts before the cursor. None at the start of one.
-        """
-        source = self._before + _encode(text)
-        at = len(self._before) + len(_encode(text[:position]))
-        node = self._parser.parse(source).root_node.descendant_for_byte_range(at, at + 1)
-        if node is not None and node.parent and not _LITERAL.search(node.type):
-            node = node.parent  # the quote of a string
-        while node is not None and node.parent and _LITERAL.search(node.parent.type):
-            node = node.parent
-        if node is None or not _LITERAL.search(node.type) or node.start_byte >= at:
-            return None
-        if node.start_byte < len(self._before):
-            return node.type, -1
-        return node.type, len(source[len(self._before) : node.start_byte].decode("utf-8", "replace"))
+    def literal_at_cursor(self, text: str) -> str | None:
+        """The kind of string, comment or raw text that the cursor is in, were text to follow it."""
+        literal = self._literal_over(_encode(text), len(self._before))
+        return None if literal is None else literal.type
 
     def is_in_literal(self, text: str) -> bool:
-        """Whether text ends inside a string or comment that it began.
+        """Whether text, which follows the cursor, ends inside a string or comment that it began.
 
         One that does not end is no literal to the parser, so whatever may end it is tried.
         """
-        ends = (end for start, end in _LITERAL_ENDS.items() if start in text)
-        literals = (self.literal_over(text + end, len(text)) for end in ends)
-        return any(literal is not None and literal[1] >= 0 for literal in literals)
+        after = _encode(text)
+        ends = (end.encode() for start, end in _LITERAL_ENDS.items() if _may_be_open(text, start, end))
+        literals = (self._literal_over(after + end, len(self._before) + len(after)) for end in ends)
+        return any(literal is not None and literal.start_byte >= len(self._before) for literal in literals)
+
+    def _literal_over(self, after: bytes, at: int) -> "Node | None":
+        """The string, comment or raw text that has the byte `at` but not as its first, `after` following the cursor."""
+        node = self._parse(after).root_node.descendant_for_byte_range(at, at + 1)
+        if node is not None and node.parent and not _LITERAL.search(node.type):
+            node = node.parent  # the quote that ends a string
+        while node is not None and node.parent and _LITERAL.search(node.parent.type):
+            node = node.parent
+        return node if node is not None and _LITERAL.search(node.type) and node.start_byte < at else None
+
+    def _parse(self, after: bytes) -> "Tree":
+        """The tree of the text before the cursor and `after`; what was read before is not read again.
+
+        Where `after` is too hard to read, it is left out: it opens and closes nothing.
+        """
+        source = self._before + after
+        start, start_point = len(self._before), _point(self._before)
+        tree = self._tree.copy()
+        tree.edit(start, start, len(source), start_point, start_point, _point(source))
+        return _parse(self._parser, source, tree) or self._tree
 
     def _read(
-        self, source: bytes, opened: tuple[Opener, ...], start_byte: int
-    ) -> tuple[list[Opener], tuple[int, int] | None]:
-        """What is open after source; which of those open at start_byte was closed first, and at which byte.
+        self, after: bytes, opened: tuple[Opener, ...], start_byte: int
+    ) -> tuple[list[Opener], int, tuple[int, int] | None]:
+        """What is open behind `after`; how many were passed over; which of `opened` was closed first, at which byte.
 
-        A closer closes the nearest opener it fits, whatever is open in between; one that fits none is noise.
+        A closer closes the nearest opener it fits and passes over what is open in between; one that fits none is noise.
         """
+        source = self._before + after
+        tree = self._parse(after) if after else self._tree
         stack = list(opened)
-        first_closed = None
-        for at, token, closer in self._delimiters(self._parser.parse(source).root_node, start_byte):
+        passed_over, first_closed = 0, None
+        for at, token, closer in self._delimiters(tree.root_node, source, start_byte):
             if at < start_byte:
                 continue
             if closer:
@@ -129,21 +163,22 @@ class Syntax:
             if index is not None:
                 if index < len(opened) and first_closed is None:
                     first_closed = index, at
+                passed_over += len(stack) - 1 - index
                 del stack[index:]
-        return stack, first_closed
+        return stack, passed_over, first_closed
 
-    def _delimiters(self, root: "Node", cursor_byte: int) -> Iterator[tuple[int, str, str]]:
+    def _delimiters(self, root: "Node", source: bytes, cursor_byte: int) -> Iterator[tuple[int, str, str]]:
         """(start byte, token, what closes it) of every opener, (start byte, token, "") of every closer, in order."""
-        to_visit = [root]
+        to_visit = [*reversed(root.children)]
         while to_visit:
             node = to_visit.pop()
             kind = node.type
             if kind in _OPENING_TAGS:
-                name = _tag_name(node)
+                name = _tag_name(node, source)
                 if name.lower() not in _VOID_TAGS:
                     yield node.start_byte, f"<{name}", f"</{name}"
             elif kind in _CLOSING_TAGS:
-                yield node.start_byte, f"</{_tag_name(node)}", ""
+                yield node.start_byte, f"</{_tag_name(node, source)}", ""
             elif node.child_count:
                 if not _is_balanced(node, cursor_byte):
                     to_visit.extend(reversed(node.children))
@@ -159,6 +194,43 @@ class Syntax:
                 yield node.start_byte, kind[0], ""
 
 
+def read_syntax(language: Language, fim_prefix: str) -> Syntax | None:
+    """The syntax at the end of fim_prefix, of which the last 48,000 characters are read.
+
+    None without a grammar, and for a text too hard to read.
+    """
+    found = parser(language)
+    if found is None:
+        return None
+    window = _window(fim_prefix)
+    is_whole = len(window) == len(fim_prefix)
+    before = _encode(window if is_whole else language.preamble + window)
+    tree = _parse(found, before)
+    return None if tree is None else Syntax(language, found, before, tree, is_whole)
+
+
+def _parse(parser: "Parser", source: bytes, old_tree: "Tree | None" = None) -> "Tree | None":
+    """The tree of source, None if it takes more than 1,000 steps (of about 0.05 ms; code of 48,000 bytes takes 300).
+
+    Some texts would keep a parser busy for ever. Counting steps rather than time makes the answer the same anywhere.
+    """
+    steps = itertools.count(1)
+
+    def read(at: int, _: object) -> bytes:
+        return source[at : at + _READ_BYTES]
+
+    def is_too_hard(*_: object) -> bool:
+        return next(steps) > _PARSE_STEPS
+
+    try:
+        if old_tree is None:
+            return parser.parse(read, progress_callback=is_too_hard)
+        return parser.parse(read, old_tree, progress_callback=is_too_hard)
+    except ValueError:  # what a parse given up raises
+        parser.reset()
+        return None
+
+
 def _is_balanced(node: "Node", cursor_byte: int) -> bool:
     """Whether node closes all it opens, on one side of the cursor. Elements may end without a closing tag."""
     if node.has_error or node.start_byte < cursor_byte < node.end_byte:
@@ -166,9 +238,14 @@ def _is_balanced(node: "Node", cursor_byte: int) -> bool:
     return not node.type.endswith("element") or node.children[-1].type in (*_CLOSING_TAGS, "self_closing_tag")
 
 
-def _tag_name(tag: "Node") -> str:
-    name = tag.named_child(0)
-    return "" if name is None or name.text is None else name.text.decode("utf-8", "replace")
+def _may_be_open(text: str, start: str, end: str) -> bool:
+    return text.count(start) % 2 == 1 if start == end else text.rfind(start) > text.rfind(end)
+
+
+def _tag_name(tag: "Node", source: bytes) -> str:
+    """The name of a tag, empty for a fragment of JSX."""
+    names = [source[child.start_byte : child.end_byte] for child in tag.named_children[:1]]
+    return b"".join(names).decode("utf-8", "replace")
 
 
 def _is_head_of_loop(source: bytes, opener: Opener, at: int) -> bool:
@@ -177,8 +254,12 @@ def _is_head_of_loop(source: bytes, opener: Opener, at: int) -> bool:
 
 
 def _indent_at(source: bytes, at: int) -> int:
-    line = source[source.rfind(b"\n", 0, at) + 1 : at]
-    return indent_of(line.decode("utf-8", "replace") + ".")
+    return indent_of(statement_line(source[max(0, at - _STATEMENT_BYTES) : at].decode("utf-8", "replace") + "."))
+
+
+def _point(source: bytes) -> tuple[int, int]:
+    """Row and column, in bytes, of the end of source."""
+    return source.count(b"\n"), len(source) - source.rfind(b"\n") - 1
 
 
 def _encode(text: str) -> bytes:

@@ -1,6 +1,7 @@
 """Golden cases: where completions end in real-looking code of many languages. One TOML per language, no code."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from completer.languages import language
 from completer.stops import Stops
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
+else:
     import tomli as tomllib
 
 CURSOR = "█"
@@ -57,7 +58,7 @@ def stops_at(case: dict[str, str], line_end: str = "\n") -> Stops:
         language=language(case["language"]),
         fim_prefix=before,
         fim_suffix=after,
-        mode=case["mode"],
+        mode=case["mode"],  # type: ignore[arg-type]
         stop_token_ids=(EOS,),
         max_tokens=1000,
     )
