@@ -109,7 +109,7 @@ LANGUAGES = (
     Language("proto", "Protocol Buffers", "proto", (".proto",), "//", aliases=("proto3",)),
     Language("graphql", "GraphQL", "graphql", (".graphql", ".gql"), "#"),
     Language("solidity", "Solidity", "solidity", (".sol",), "//"),
-    Language("perl", "Perl", "perl", (".pl", ".pm"), "#"),
+    Language("perl", "Perl", None, (".pl", ".pm"), "#"),  # its grammar reads `f#` for ever, and no limit stops it
     Language("powershell", "PowerShell", "powershell", (".ps1", ".psm1"), "#"),
     Language("r", "R", "r", (".r",), "#"),
     Language("haskell", "Haskell", "haskell", (".hs",), "--", "indentation",

@@ -27,6 +27,7 @@ _VOID_TAGS = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link"
 _LOOP_WORDS = ("while", "until", "for")
 _QUOTES = ('"""', "'''", "`", '"', "'")
 _LITERAL_ENDS = {"/*": "*/", "[[": "]]", "<!--": "-->", "{-": "-}"} | {quote: quote for quote in _QUOTES}
+_TOO_DEEP = re.compile(rb"^[ \t?-]{200}", re.MULTILINE)
 _LITERAL = re.compile("string|comment|heredoc|raw_text|_content$")
 
 
@@ -139,7 +140,7 @@ class Syntax:
         start, start_point = len(self._before), _point(self._before)
         tree = self._tree.copy()
         tree.edit(start, start, len(source), start_point, start_point, _point(source))
-        return _parse(self._parser, source, tree) or self._tree
+        return parse(self._parser, source, tree) or self._tree
 
     def _read(
         self, after: bytes, opened: tuple[Opener, ...], start_byte: int
@@ -205,15 +206,18 @@ def read_syntax(language: Language, fim_prefix: str) -> Syntax | None:
     window = _window(fim_prefix)
     is_whole = len(window) == len(fim_prefix)
     before = _encode(window if is_whole else language.preamble + window)
-    tree = _parse(found, before)
+    tree = parse(found, before)
     return None if tree is None else Syntax(language, found, before, tree, is_whole)
 
 
-def _parse(parser: "Parser", source: bytes, old_tree: "Tree | None" = None) -> "Tree | None":
-    """The tree of source, None if it takes more than 1,000 steps (of about 0.05 ms; code of 48,000 bytes takes 300).
+def parse(parser: "Parser", source: bytes, old_tree: "Tree | None" = None) -> "Tree | None":
+    """The tree of source; None if it takes more than 1,000 steps (of about 0.05 ms; code of 48,000 bytes takes 300).
 
     Some texts would keep a parser busy for ever. Counting steps rather than time makes the answer the same anywhere.
+    None too where a line has 200 columns of indentation or list items: at 254 levels the YAML grammar crashes.
     """
+    if _TOO_DEEP.search(source):
+        return None
     steps = itertools.count(1)
 
     def read(at: int, _: object) -> bytes:

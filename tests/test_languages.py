@@ -53,7 +53,6 @@ SNIPPETS = {
     "proto": 'syntax = "proto3";\nmessage A { string b = 1; }\n',
     "graphql": "type A { b: Int! }\n",
     "solidity": "contract A { function f() public pure returns (uint) { return 1; } }\n",
-    "perl": "sub f { my ($x) = @_; return $x; }\n",
     "powershell": "function f($x) {\n    Write-Output $x\n}\n",
     "r": "f <- function(x) { x + 1 }\n",
     "haskell": "f :: Int -> Int\nf x = x + 1\n",
