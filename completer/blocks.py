@@ -31,13 +31,14 @@ class Block(Protocol):
 class Brackets:
     """Ends when the innermost bracket, block word or tag open at the cursor closes; else when the statement does."""
 
-    def __init__(self, syntax: Syntax, fim_prefix: str, fim_suffix: str) -> None:
+    def __init__(self, language: Language, syntax: Syntax, fim_prefix: str, fim_suffix: str) -> None:
         self._syntax = syntax
         self._suffix = _suffix_window(fim_suffix)
         self._suffix_is_whole = len(self._suffix) == len(fim_suffix)
         opened = syntax.open[-1:]
-        is_blank = not _cursor_line(fim_prefix).strip()
-        self._is_open = any(is_blank or syntax.is_on_cursor_line(opener) for opener in opened)
+        line = _cursor_line(fim_prefix)
+        is_inside = not line.strip() or (language.words and language.opens_block(line))  # `then` or `else` of an `if`
+        self._is_open = any(is_inside or syntax.is_on_cursor_line(opener) for opener in opened)
 
     def line_started(self, text: str, line_start: int) -> int | None:
         return self._end_before_suffix(text) if text.endswith((")", "]", "}")) else None
@@ -156,7 +157,7 @@ def block_at(language: Language, fim_prefix: str, fim_suffix: str) -> Block:
     else:
         is_bracketed = syntax.literal_at_cursor(_suffix_window(fim_suffix)) is None
     if is_bracketed:
-        return Brackets(syntax, fim_prefix, fim_suffix)
+        return Brackets(language, syntax, fim_prefix, fim_suffix)
     return Indentation(language, syntax, fim_prefix, fim_suffix)
 
 

@@ -9,12 +9,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import click
 
 from completer.config import Config
 from completer.errors import InputError, UsageError
+from completer.files import write_file
 from completer.flags import takes_config
 from completer.languages import language_of
 from completer.position import offset_of, parse_place
@@ -52,6 +54,12 @@ class _PlaceCommand(click.Command):
 @click.option("--top-p", type=float, help="Sample among the likeliest tokens that together have this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the sampling.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: text, numbers, stop_reason.")
+@click.option(
+    "--case",
+    "case_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the text and what the model wrote there as a test case, in TOML.",
+)
 def complete(
     config: Config,
     place: str,
@@ -62,6 +70,7 @@ def complete(
     top_p: float | None,
     seed: int | None,
     as_json: bool,
+    case_file: Path | None,
 ) -> None:
     """Complete code at a cursor.
 
@@ -84,6 +93,8 @@ def complete(
         log.info("complete: %s", _numbers(result))
     if interrupted:
         raise KeyboardInterrupt
+    if case_file is not None:
+        _write_cases(case_file, request, results)
     if as_json:
         click.echo(json.dumps(_document(results), ensure_ascii=False))
 
@@ -201,6 +212,12 @@ def _numbers(result: CompletionResult) -> str:
         f"then {result.tpot_ms:.1f} ms a token; {result.rounds} rounds of {result.mean_acceptance_length:.2f} tokens"
         f"{accepted}; stopped by {result.stop_reason}"
     )
+
+
+def _write_cases(file: Path, request: CompletionRequest, results: list[CompletionResult]) -> None:
+    from completer.case import case_of, write_cases
+
+    write_file(file, write_cases([case_of(request, result.text) for result in results]).encode("utf-8"))
 
 
 def _document(results: list[CompletionResult]) -> dict[str, Any]:
