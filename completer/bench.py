@@ -23,9 +23,10 @@ from completer.flags import takes_config
 from completer.privacy.rules import Privacy
 
 if TYPE_CHECKING:
+    from completer.arms import Run
     from completer.bench_report import Measured
     from completer.engine import Engine
-    from completer.holes import Hole
+    from completer.peers import PeerRun
     from completer.source_files import SourceFile
 
 
@@ -142,8 +143,9 @@ def _measure(
     from completer.bench_report import Measured
     from completer.comparison import best_arms, cold_sample, compare, warm_up
     from completer.holes import LONG_TOKENS, draw_holes
-    from completer.loading import chosen_models, load_engine
+    from completer.loading import load_engine
     from completer.machine import peak_memory_bytes
+    from completer.models.chosen import chosen_models
     from completer.peers import Peers
 
     completion = replace(config.completion, max_tokens=LONG_TOKENS)
@@ -164,14 +166,19 @@ def _measure(
         warm = compare(warm_replay, holes, lambda hole: arms, WARM, done)
     peak_bytes = peak_memory_bytes()
     sample = cold_sample(warm)
-    with _progress("cold", len(sample)) as done:
+    peers = Peers(engine, target_model, draft_model, config.model) if with_peers else None
+    peer_runs: list[PeerRun] = []
+    with _progress("cold", len(sample)) as advance:
+
+        def done(runs: "Sequence[Run]") -> None:
+            if peers is not None:
+                peer_runs.extend(peers.run(next(run for run in runs if run.arm == PLAIN_ARM)))
+            advance(runs)
+
         cold_replay = Replay(engine, stop_below, lambda: time.perf_counter() > end)
         cold = compare(cold_replay, sample, lambda hole: best_arms(hole.kind, warm), COLD, done)
-    peer_runs = []
-    if with_peers:
-        with _progress("peers", len(sample)) as done:
-            peer_runs = Peers(engine, target_model, draft_model).compare(cold, lambda: time.perf_counter() > end, done)
-    weight_bytes = target_model.weight_bytes + (draft_model.weight_bytes if draft_model is not None else 0)
+    has_drafted = draft_model is not None and any(arm.uses_draft_model for arm in arms)
+    weight_bytes = target_model.weight_bytes + (draft_model.weight_bytes if draft_model and has_drafted else 0)
     return Measured(config, target_model, draft_model, passes, [*warm, *cold], peer_runs, peak_bytes, weight_bytes)
 
 
@@ -185,12 +192,12 @@ def _passes(engine: "Engine", plan: Plan, files: "Sequence[SourceFile]") -> dict
 
 
 @contextmanager
-def _progress(what: str, holes: int) -> "Iterator[Callable[[Hole], None]]":
-    """A progress bar on stderr where that is a terminal; what it yields is told of every hole that is done."""
+def _progress(what: str, holes: int) -> "Iterator[Callable[[Sequence[Run]], None]]":
+    """A progress bar on stderr where that is a terminal; what it yields is given the runs of each hole done."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{what} holes", total=holes)
-        yield lambda hole: bar.advance(task)
+        yield lambda runs: bar.advance(task)

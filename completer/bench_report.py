@@ -153,16 +153,18 @@ def print_report(document: Mapping[str, Any]) -> None:
     console.print(table)
 
     table = Table(
-        "class", "state", "source", "k", "holes", "ttft ms", "ms/token", "total ms", "tokens/round", "speedup"
+        "class", "state", "source", "k", "holes", "ttft ms", "ms/token", "total ms", "tokens/round", "speedup", "median"
     )
     for arm in document["arms"]:
         table.add_row(
             arm["class"], arm["state"], arm["source"], str(arm["k"]), str(arm["holes"]), _figure(arm["ttft_ms"], 0),
             _figure(arm["tpot_ms"], 1), _figure(arm["total_ms"], 0), _figure(arm["mean_acceptance_length"], 2),
-            f"{arm['speedup_of_sums']:.2f}",
+            f"{arm['speedup_of_sums']:.2f}", _figure(arm["speedup_vs_plain"], 2),
         )  # fmt: skip
     console.print(table)
-    console.print("speedup: time of plain decoding for all holes, divided by the arm's, in this run")
+    console.print(
+        "speedup: time of plain decoding for all holes, divided by the arm's; median: of the same, hole by hole"
+    )
     for peer in document["peers"]:
         console.print(
             f"{peer['name']}: {peer['times_our_plain_of_sums']:.2f} times the time of our plain decoding, cold"

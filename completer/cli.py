@@ -24,12 +24,14 @@ LAZY_COMMANDS = {
     "models": ("completer.models_cli:models", "List, pull, find and remove models."),
     "bench": ("completer.bench:bench", "Measure plain and speculative decoding on this machine."),
     "verify": ("completer.verify_command:verify", "Prove that speculation does not change the text."),
+    "lsp": ("lsp.commands:lsp", "Serve an editor over standard input and output; this is what editors start."),
+    "daemon": ("lsp.commands:daemon", "Start, stop and look at the process that has the model."),
 }
 _INTERRUPTED = 130
 SECTIONS = {
     "Use": ("complete",),
     "Models": ("models",),
-    "Service": ("logs", "config", "doctor", "uninstall"),
+    "Service": ("lsp", "daemon", "logs", "config", "doctor", "uninstall"),
     "Measure": ("bench", "verify"),
 }
 

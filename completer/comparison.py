@@ -26,9 +26,9 @@ def compare(
     holes: Sequence[Hole],
     arms_of: Callable[[Hole], Sequence[Arm]],
     state: str,
-    done: Callable[[Hole], None],
+    done: Callable[[Sequence[Run]], None],
 ) -> list[Run]:
-    """Every hole through its arms, until the replay is cancelled; done is told of each hole that counts."""
+    """Every hole through its arms, until the replay is cancelled; done is given the runs of each hole that counts."""
     runs: list[Run] = []
     for turn, hole in enumerate(holes):
         arms = list(arms_of(hole))
@@ -39,7 +39,7 @@ def compare(
             if of_hole[-1].is_cancelled:
                 return runs
         runs += of_hole
-        done(hole)
+        done(of_hole)
     return runs
 
 

@@ -19,6 +19,7 @@ from completer.errors import InputError, UsageError
 from completer.files import write_file
 from completer.flags import takes_config
 from completer.languages import language_of
+from completer.models.chosen import chosen_models
 from completer.position import offset_of, parse_place
 from completer.privacy.rules import Privacy
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, Mode, Sampling
@@ -100,6 +101,7 @@ def complete(
 
 
 def load_engine(config: Config) -> Any:
+    chosen_models(config)  # before torch is, which takes seconds
     from completer.loading import load_engine
 
     return load_engine(config)

@@ -132,6 +132,22 @@ class PrivacyConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    first_line_deadline_ms: int = _setting(
+        1500, "after so long, an editor gets the first line of a completion rather than all of it", _between(1, 60_000)
+    )
+    max_document_bytes: int = _setting(
+        2_000_000, "a larger document is neither completed nor read", _between(1_000, 100_000_000)
+    )
+    idle_unload_minutes: float = _setting(
+        15.0, "the model leaves the memory when unused for so long; 0 keeps it", _between(0, 100_000)
+    )
+    idle_exit_minutes: float = _setting(
+        240.0, "the daemon ends when no editor was connected for so long; 0 keeps it", _between(0, 100_000)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     model: ModelConfig = ModelConfig()
     prompt: PromptConfig = PromptConfig()
@@ -139,6 +155,7 @@ class Config:
     speculation: SpeculationConfig = SpeculationConfig()
     cache: CacheConfig = CacheConfig()
     privacy: PrivacyConfig = PrivacyConfig()
+    service: ServiceConfig = ServiceConfig()
 
 
 @dataclass(frozen=True, slots=True)

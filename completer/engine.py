@@ -93,13 +93,15 @@ class Engine:
         cancelled is read before every round, prefill chunk and draft-model step. Closing the iterator cancels too.
         """
         started_ms = self._clock_ms()
-        prompt = build_prompt(
-            request, self.tokenizer, self.template, self.limits.budget, self._anchors.get(request.document_id)
-        )
-        self._remember(request.document_id, prompt.anchor)
+        prompt = self._prompt(request)
         for alternative in range(request.n):
             yield from self._alternative(alternative, request, prompt, planner, cancelled, started_ms)
             started_ms = self._clock_ms()
+
+    def warm(self, request: CompletionRequest, cancelled: Callable[[], bool] = never) -> None:
+        """Read the prompt of a request that is likely to come. What was read before a cancellation stays."""
+        prompt = self._prompt(request)
+        self._prefill(self._prefix_cache.acquire(request.document_id, prompt.token_ids), cancelled)
 
     def forget(self) -> None:
         """Drop everything kept from earlier requests, so that the next one starts cold."""
@@ -108,11 +110,16 @@ class Engine:
         if self._draft_model is not None:
             self._draft_model.forget()
 
-    def _remember(self, document_id: str, anchor: Anchor) -> None:
-        self._anchors[document_id] = anchor
+    def _prompt(self, request: CompletionRequest) -> Prompt:
+        document_id = request.document_id
+        prompt = build_prompt(
+            request, self.tokenizer, self.template, self.limits.budget, self._anchors.get(document_id)
+        )
+        self._anchors[document_id] = prompt.anchor
         self._anchors.move_to_end(document_id)
         if len(self._anchors) > self.limits.slots:
             self._anchors.popitem(last=False)
+        return prompt
 
     def _alternative(
         self,

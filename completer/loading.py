@@ -14,11 +14,10 @@ from completer.backends.torch_target import TorchTarget
 from completer.config import Config
 from completer.engine import Engine, EngineLimits
 from completer.errors import UsageError
-from completer.machine import memory_bytes, physical_cores, vector_instructions
-from completer.models.defaults import choose_defaults
+from completer.machine import physical_cores, vector_instructions
+from completer.models.chosen import chosen_models
 from completer.models.pairing import check_draft
-from completer.models.registry import KNOWN_MODELS
-from completer.models.store import InstalledModel, find, installed_names
+from completer.models.store import InstalledModel
 from completer.models.tokenizer import Tokenizer
 from completer.prompt import PromptBudget
 
@@ -53,24 +52,6 @@ def load_engine(config: Config) -> Engine:
         ),
         _loader(draft_model.folder, device, dtype) if draft_model is not None else None,
     )
-
-
-def chosen_models(config: Config) -> tuple[InstalledModel, InstalledModel | None]:
-    """The configured target and draft model. Raises ModelNotInstalled.
-
-    `auto` takes the target that suits the machine's memory, and for that target the draft model that goes with it
-    where it is installed; any other target drafts by lookup alone unless a draft model is named.
-    """
-    default_target, default_draft, _ = choose_defaults(memory_bytes(), KNOWN_MODELS)
-    target = find(default_target.name if config.model.target == "auto" else config.model.target)
-    if config.model.draft == "none":
-        return target, None
-    if config.model.draft != "auto":
-        return target, find(config.model.draft)
-    if default_draft is None or target.name != default_target.name or default_draft.name not in installed_names():
-        log.info("no draft model: drafts come from lookup alone")
-        return target, None
-    return target, find(default_draft.name)
 
 
 def choose_device(wanted: str) -> str:

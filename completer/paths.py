@@ -1,15 +1,23 @@
 """Where this program keeps its files. Knows folders and names; knows nothing of what is written in them.
 
-Each of the four folders follows the platform's habit and can be moved by an environment variable.
+Each of the folders follows the platform's habit and can be moved by an environment variable.
 """
 
 import os
+import sys
+import tempfile
 from pathlib import Path
 
 import platformdirs
 
 APP_NAME = "completer"
-FOLDER_VARIABLES = ("COMPLETER_CONFIG_DIR", "COMPLETER_DATA_DIR", "COMPLETER_CACHE_DIR", "COMPLETER_STATE_DIR")
+FOLDER_VARIABLES = (
+    "COMPLETER_CONFIG_DIR",
+    "COMPLETER_DATA_DIR",
+    "COMPLETER_CACHE_DIR",
+    "COMPLETER_STATE_DIR",
+    "COMPLETER_RUNTIME_DIR",
+)
 
 
 def config_dir() -> Path:
@@ -26,6 +34,11 @@ def cache_dir() -> Path:
 
 def state_dir() -> Path:
     return _folder("COMPLETER_STATE_DIR", platformdirs.user_state_dir(APP_NAME, appauthor=False))
+
+
+def runtime_dir() -> Path:
+    """For the daemon's socket; gone after a restart of the machine."""
+    return _folder("COMPLETER_RUNTIME_DIR", _default_runtime_dir())
 
 
 def config_file() -> Path:
@@ -46,3 +59,13 @@ def log_file() -> Path:
 
 def _folder(variable: str, default: str) -> Path:
     return Path(os.environ.get(variable) or default).expanduser().absolute()
+
+
+def _default_runtime_dir() -> str:
+    """Where the system has no such folder for its users: one of our own in the folder for temporary files."""
+    if sys.platform in ("win32", "darwin"):
+        return platformdirs.user_runtime_dir(APP_NAME, appauthor=False)
+    of_the_user = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    if os.path.isdir(of_the_user):
+        return os.path.join(of_the_user, APP_NAME)
+    return os.path.join(tempfile.gettempdir(), f"{APP_NAME}-{os.getuid()}")

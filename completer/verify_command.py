@@ -70,7 +70,8 @@ def verify(config: Config, paths: tuple[Path, ...], limit: int, seed: int, nativ
     """
     from completer.arms import speculative_arms
     from completer.holes import draw_holes
-    from completer.loading import chosen_models, load_engine
+    from completer.loading import load_engine
+    from completer.models.chosen import chosen_models
     from completer.source_files import environment_folders, find_source_files
 
     exact = "native" if native else "canonical"

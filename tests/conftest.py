@@ -3,13 +3,19 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from completer import paths
 from tests.tiny_model import write_tiny_model
+
+if TYPE_CHECKING:
+    from tests.editor import Editor
+    from tests.scripted_engine import Script
 
 ROOT = Path(__file__).resolve().parent.parent
 USER_CACHE = paths.cache_dir()
@@ -62,3 +68,39 @@ def completer(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., subp
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     return run
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> "Script":
+    """What the engine below the server does."""
+    from tests.scripted_engine import Script
+
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    return Script(folder)
+
+
+@pytest_asyncio.fixture
+async def start_editor(script: "Script") -> "AsyncIterator[Callable[[], Awaitable[Editor]]]":
+    """Start an editor with a real server process of its own, an engine by script in it."""
+    from tests.editor import Editor
+
+    editors = []
+
+    async def start() -> Editor:
+        editor = await Editor.start(sys.executable, "-m", "tests.scripted_server", str(script.folder))
+        editors.append(editor)
+        return editor
+
+    yield start
+    for editor in editors:
+        await editor.stop()
+
+
+@pytest_asyncio.fixture
+async def editor(start_editor: "Callable[[], Awaitable[Editor]]") -> "Editor":
+    """An initialized editor whose model is loaded."""
+    editor = await start_editor()
+    await editor.initialize()
+    await editor.has_status(message="ready", busy=False)
+    return editor

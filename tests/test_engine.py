@@ -99,6 +99,21 @@ def test_forget_makes_the_next_request_cold(engine):
     assert finish(engine, request()).cached_tokens == 0
 
 
+def test_a_warmed_prompt_is_not_read_again(engine, target):
+    engine.warm(request())
+    target.widths.clear()
+    result = finish(engine, request(max_tokens=1))
+    assert len(target.widths) == 1 and result.ms.prefill == 0
+
+
+def test_warming_can_be_interrupted_and_goes_on_where_it_was(engine, target):
+    engine.warm(request(), lambda: len(target.widths) >= 2)
+    assert len(target.widths) == 2
+    read = sum(target.widths)
+    engine.warm(request())
+    assert finish(engine, request(max_tokens=1)).cached_tokens > read
+
+
 def test_a_cancelled_prefill_keeps_the_passes_it_has_made(engine, target):
     chunks = list(engine.complete(request(), PLAIN, lambda: len(target.widths) >= 2))
     assert chunks[-1].result is not None and chunks[-1].result.stop_reason == "cancelled"

@@ -1,0 +1,219 @@
+"""What an editor starts: its standard input and output to the daemon's socket and back, across the daemon's death.
+
+Starts the daemon where none answers. When it dies: says so, answers what was asked with nothing, starts another one,
+and tells it all that it needs to know; the editor never notices more than a missing suggestion.
+Standard library alone, so that a second window costs next to nothing.
+"""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+from lsp.frames import as_frame, frame, read_frame
+from lsp.protocol import STATUS, STOPPING
+from lsp.replay import Replay
+
+START_S = 30.0
+"""A daemon that does not answer within this has failed to start."""
+
+LONGEST_PAUSE_S = 10.0
+_POLL_S = 0.02
+
+
+class DaemonUnavailable(Exception):
+    pass
+
+
+def reach_daemon(path: str, command: Sequence[str], start_s: float = START_S) -> socket.socket:
+    """Connect to the daemon, started by `command` where none listens. Raises DaemonUnavailable."""
+    give_up_s = time.monotonic() + start_s
+    process: subprocess.Popen[bytes] | None = None
+    while time.monotonic() < give_up_s:
+        connection = connect(path)
+        if connection is not None:
+            return connection
+        if process is None or process.poll() == 0:  # 0: it found another one that was about to start, or to end
+            process = spawn(command)
+        elif process.returncode is not None:
+            raise DaemonUnavailable(f"the daemon ended at once with exit code {process.returncode}; see completer logs")
+        time.sleep(_POLL_S)
+    raise DaemonUnavailable(f"the daemon did not start within {start_s:.0f} s; see completer logs")
+
+
+def connect(path: str) -> socket.socket | None:
+    """None when nobody listens there: no daemon has been started, or one has left its socket behind."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except (FileNotFoundError, ConnectionError):
+        connection.close()
+        return None
+    return connection
+
+
+def spawn(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """A process of its own that outlives this one and its terminal."""
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
+
+
+class Bridge:
+    """One editor's connection to whichever daemon lives. Two threads: this one reads the editor, one the daemon."""
+
+    def __init__(
+        self, stdin: BinaryIO, stdout: BinaryIO, reach: Callable[[], socket.socket], max_document_bytes: int
+    ) -> None:
+        """reach() gives a new connection to a daemon, or raises DaemonUnavailable."""
+        self._stdin = stdin
+        self._stdout = stdout
+        self._reach = reach
+        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._wanted = threading.Event()
+        self._wanted.set()
+        self._replay = Replay(max_document_bytes)
+        self._socket: socket.socket | None = None
+        self._asked: dict[int | str, str] = {}
+        """Requests of the editor that wait for an answer: their methods by id."""
+        self._asked_back: set[int | str] = set()
+        """Requests of the daemon that wait for one."""
+        self._replays = 0
+        self._is_shut_down = self._is_over = False
+
+    def run(self) -> int:
+        """Until the editor says exit or is gone. The exit code is the protocol's: 0 after a shutdown."""
+        threading.Thread(target=self._serve, name="daemon", daemon=True).start()
+        while not self._is_over and (body := read_frame(self._stdin)) is not None:
+            self._from_editor(body)
+        with self._lock:
+            self._is_over = True
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_WR)
+        return 0 if self._is_shut_down else 1
+
+    def _from_editor(self, body: bytes) -> None:
+        try:
+            message = json.loads(body)
+        except ValueError:
+            return
+        if not isinstance(message, dict):
+            return
+        with self._lock:
+            if "method" not in message and message.get("id") not in self._asked_back:
+                return  # an answer to a daemon that is no more
+            self._note(message)
+            if "id" in message:
+                self._wanted.set()
+            if self._socket is not None:
+                self._send(frame(body))
+            else:
+                self._answer_with_nothing()
+
+    def _note(self, message: dict[str, Any]) -> None:
+        method, message_id = message.get("method"), message.get("id")
+        try:
+            self._replay.sent(message)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            print(f"completer: {method} makes no sense and is not kept", file=sys.stderr)
+        if method is None:
+            self._asked_back.discard(message_id)
+        elif message_id is not None:
+            self._asked[message_id] = method
+        self._is_shut_down |= method == "shutdown"
+        self._is_over |= method == "exit"
+
+    def _serve(self) -> None:
+        """Keep a daemon at the other end."""
+        failures = 0
+        while not self._is_over:
+            self._wanted.wait()
+            started_s = time.monotonic()
+            try:
+                connection = self._reach()
+            except (DaemonUnavailable, OSError) as error:
+                self._tell("Error", str(error))
+            else:
+                self._attend(connection)
+                self._lost()
+            is_stable = time.monotonic() - started_s > START_S
+            failures = 0 if is_stable else failures + 1
+            if failures > 1:
+                time.sleep(min(LONGEST_PAUSE_S, 0.1 * 2**failures))
+
+    def _attend(self, connection: socket.socket) -> None:
+        """Bring a daemon up to date, then pass on what it says until it ends."""
+        with connection, connection.makefile("rb") as stream:
+            with self._lock:
+                self._socket = connection
+                for message in self._replay.messages(self._initialize_id()):
+                    self._send(as_frame(message))
+            with contextlib.suppress(OSError):  # it was killed with messages of ours unread
+                while (body := read_frame(stream)) is not None:
+                    self._from_daemon(body)
+
+    def _initialize_id(self) -> int | str:
+        """The editor's own while it waits for that answer, else one whose answer is not passed on."""
+        waiting = [message_id for message_id, method in self._asked.items() if method == "initialize"]
+        self._replays += 1
+        return waiting[0] if waiting else f"replay-{self._replays}"
+
+    def _from_daemon(self, body: bytes) -> None:
+        message = json.loads(body)
+        message_id = message.get("id")
+        with self._lock:
+            if message.get("method") == STOPPING:
+                self._wanted.clear()
+                return
+            if "method" in message:
+                if message_id is not None:
+                    self._asked_back.add(message_id)
+            elif (method := self._asked.pop(message_id, None)) is None:
+                return  # too late, or the answer to a replayed initialize
+            elif method == "initialize":
+                self._replay.answered(message.get("result") or {})
+        self._write(frame(body))
+
+    def _lost(self) -> None:
+        with self._lock:
+            self._socket = None
+            self._asked_back.clear()
+            if self._is_over:
+                return
+            if self._wanted.is_set():
+                self._tell("Warning", "the daemon has ended; starting another one")
+            else:
+                self._tell("Inactive", "the daemon was stopped; the next request starts it")
+            self._answer_with_nothing()
+
+    def _answer_with_nothing(self) -> None:
+        """All that waits but `initialize`, which the next daemon answers."""
+        for message_id in [message_id for message_id, method in self._asked.items() if method != "initialize"]:
+            del self._asked[message_id]
+            self._write(as_frame({"jsonrpc": "2.0", "id": message_id, "result": None}))
+
+    def _tell(self, kind: str, message: str) -> None:
+        status = {"busy": kind == "Warning", "kind": kind, "message": message, "command": None}
+        status |= {"source": None, "k": None, "acceptance": None, "tokens_per_s": None}
+        self._write(as_frame({"jsonrpc": "2.0", "method": STATUS, "params": status}))
+        if kind == "Error":
+            shown = {"type": 1, "message": f"completer: {message}"}
+            self._write(as_frame({"jsonrpc": "2.0", "method": "window/showMessage", "params": shown}))
+
+    def _send(self, data: bytes) -> None:
+        assert self._socket is not None
+        with contextlib.suppress(OSError):  # it has died: who reads from it finds out, and all is sent again
+            self._socket.sendall(data)
+
+    def _write(self, data: bytes) -> None:
+        with self._writing:
+            try:
+                self._stdout.write(data)
+                self._stdout.flush()
+            except (OSError, ValueError):
+                self._is_over = True

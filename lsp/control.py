@@ -1,0 +1,35 @@
+"""Asking a running daemon something, from the command line: one question, one answer. Standard library alone."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from lsp.connect import connect
+from lsp.frames import as_frame, read_frame
+from lsp.protocol import PROTOCOL_MAJOR, STOP_DAEMON
+
+ANSWER_S = 30.0
+
+
+def ask(path: Path, method: str, params: dict[str, Any] | None = None) -> Any:
+    """The answer of the daemon that listens there. None when there is none, or it is gone before it answers."""
+    connection = connect(str(path))
+    if connection is None:
+        return None
+    with connection, connection.makefile("rb") as stream:
+        connection.settimeout(ANSWER_S)
+        try:
+            connection.sendall(as_frame({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}))
+            body = read_frame(stream)
+        except OSError:
+            return None
+    return None if body is None else json.loads(body).get("result")
+
+
+def retire_older(path: Path) -> None:
+    """Stop idle daemons of the same user that speak an older protocol; those in use stay until they are not."""
+    for other in path.parent.glob("*.sock"):
+        match = re.fullmatch(r"(.+)-(\d+)", other.stem)
+        if match and match[1] == path.stem.rpartition("-")[0] and int(match[2]) < PROTOCOL_MAJOR:
+            ask(other, STOP_DAEMON, {"onlyIfIdle": True})

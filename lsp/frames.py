@@ -1,0 +1,27 @@
+"""Messages on a stream, each behind a header with its length. Standard library alone; knows no contents."""
+
+import json
+from typing import Any, BinaryIO
+
+_LONGEST_HEADER = 4096
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The body of the next message, None at the end of the stream. What stands between messages is skipped."""
+    length = 0
+    while line := stream.readline(_LONGEST_HEADER):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            length = int(value)
+        elif length and not line.strip():
+            body = stream.read(length)
+            return body if len(body) == length else None
+    return None
+
+
+def frame(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def as_frame(message: Any) -> bytes:
+    return frame(json.dumps(message).encode())

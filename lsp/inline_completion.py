@@ -1,0 +1,236 @@
+"""One request for an inline completion, from its arrival to its answer and the chunks that follow it.
+
+A newer request answers the older with nothing; a suggestion that is still growing serves both when the user typed
+along with it. Knows sessions and suggestions; knows neither documents nor the engine.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from lsprotocol import types
+
+from completer.request import CompletionRequest
+from lsp.documents import Place
+from lsp.generation import generate
+from lsp.protocol import CHUNK
+from lsp.session import Session
+from lsp.status import Status
+from lsp.suggestions import Item, Suggestion
+from lsp.worker import Job
+
+log = logging.getLogger(__name__)
+
+TYPED_ALONG_S = 0.25
+"""When an editor cancels a request because of a key that goes on with the suggestion, it asks again within this."""
+
+_request_ids = itertools.count(1)
+
+
+class InlineCompletions:
+    """The requests of one editor."""
+
+    def __init__(self, session: Session, status: Status, answered: Callable[[Item | None], None]) -> None:
+        """answered is told what goes to the editor, where it is not because of a newer request."""
+        self._session = session
+        self._status = status
+        self._answered = answered
+        self._asked: asyncio.Future[None] | None = None
+        self._stop_streaming: Callable[[], None] = lambda: None
+        self._stop_warming: Callable[[], None] = lambda: None
+        self._missed: tuple[str, types.Position] | None = None
+
+    async def answer(
+        self,
+        uri: str,
+        position: types.Position,
+        is_automatic: bool,
+        selected: types.SelectedCompletionInfo | None = None,
+    ) -> Item | None:
+        """The first useful part of a completion; None where there is none to be had, or a newer request came.
+
+        An editor that understands chunks gets the rest as such. CancelledError frees the engine.
+        """
+        asked = self._supersede()
+        session = self._session
+        session.service.refresh()
+        document = session.documents.get(uri)
+        place = document.place(position, selected) if document is not None else None
+        is_wanted = session.options.automatic or not is_automatic
+        if document is None or place is None or not is_wanted or session.refusal(document) is not None:
+            session.suggestions.give_up()
+            self._answered(None)
+            self._status.update(uri)
+            return None
+        request = session.request(place)
+        try:
+            suggestion = session.suggestions.find(request)
+            if suggestion is None and is_automatic and not await self._is_worth_it(uri, position, asked):
+                return None
+            suggestion = await self._first_useful(request, asked)
+        except asyncio.CancelledError:
+            if not asked.done():
+                self._cancelled()
+            raise
+        return None if suggestion is None else self._item(suggestion, place)
+
+    def warm(self, uri: str, position: types.Position) -> None:
+        """Read ahead what a request at this position will need, while nobody waits for anything."""
+        session = self._session
+        document = session.documents.get(uri)
+        place = document.place(position) if document is not None else None
+        is_time = session.service.worker.state == "ready" and session.service.may_work_ahead()
+        if document is None or place is None or not is_time or session.refusal(document) is not None:
+            return
+        request = session.request(place)
+        request = replace(request, context_chunks=session.context(request))
+        self._stop_warming()
+        job: Job[None] = Job(
+            lambda engine, cancelled: iter((engine.warm(request, cancelled),)),
+            deliver=lambda nothing: None,
+            finish=lambda error: None,
+            is_background=True,
+        )
+        self._stop_warming = job.cancel
+        session.service.worker.submit(job)
+
+    def loaded(self) -> None:
+        """The model is there now: for an automatic request that came before, and was not waited for, read ahead."""
+        if self._missed is not None:
+            self.warm(*self._missed)
+            self._missed = None
+
+    def _supersede(self) -> "asyncio.Future[None]":
+        """A future that is done when a newer request has come."""
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(None)
+        self._stop_streaming()
+        self._asked = asyncio.get_running_loop().create_future()
+        return self._asked
+
+    async def _is_worth_it(self, uri: str, position: types.Position, asked: "asyncio.Future[None]") -> bool:
+        """Whether an automatic request should start a completion: the model is there, and the user has paused."""
+        session = self._session
+        session.suggestions.give_up()
+        if session.service.worker.state != "ready":
+            session.service.worker.load()
+            self._missed = uri, position
+            self._status.update(uri)
+            return False
+        edits = session.edits
+        await asyncio.wait({asked}, timeout=session.debounce.delay_s())
+        return not asked.done() and session.edits == edits
+
+    async def _first_useful(self, request: CompletionRequest, asked: "asyncio.Future[None]") -> Suggestion | None:
+        """A suggestion that is finished, or has a whole line for an editor that understands chunks, or takes long."""
+        session, loop = self._session, asyncio.get_running_loop()
+        deadline_s = loop.time() + session.service.config.service.first_line_deadline_ms / 1000
+        while True:
+            suggestion = session.suggestions.find(request) or self._begin(request)
+            session.suggestions.show(suggestion)
+            self._status.update(request.document_id)
+            rest = suggestion.rest(request.fim_prefix, request.fim_suffix) or ""
+            left_s = deadline_s - loop.time()
+            has_line = suggestion.has_line and rest.strip() != ""
+            if suggestion.is_done or (has_line and (session.options.streaming or left_s <= 0)):
+                return suggestion
+            timeout_s = left_s if left_s > 0 else None
+            await asyncio.wait({suggestion.changed(), asked}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done() or suggestion.is_given_up:
+                return None
+
+    def _begin(self, request: CompletionRequest) -> Suggestion:
+        """A completion for the request: an earlier one if there is one, else from the engine."""
+        session = self._session
+        current = session.suggestions.current
+        is_same_document = current is not None and current.request.document_id == request.document_id
+        full = replace(
+            request,
+            request_id=f"r{next(_request_ids)}",
+            context_chunks=session.context(request),
+            previous_suggestion=current.draft_at(request.fim_prefix)
+            if current is not None and is_same_document
+            else "",
+        )
+        return session.suggestions.recall(full) or self._generate(full)
+
+    def _generate(self, request: CompletionRequest, is_background: bool = False) -> Suggestion:
+        worker, planner = self._session.service.worker, self._session.service.planner()
+        suggestion = Suggestion(request)
+        job = Job(
+            lambda engine, cancelled: generate(engine, request, planner, cancelled),
+            deliver=suggestion.grow,
+            finish=lambda error: self._finished(suggestion, error),
+            is_background=is_background,
+        )
+        suggestion.cancel = job.cancel
+        suggestion.hurry = lambda: worker.hurry(job)
+        worker.submit(job)
+        return suggestion
+
+    def _finished(self, suggestion: Suggestion, error: Exception | None) -> None:
+        suggestion.finish(error)
+        self._status.update(suggestion.request.document_id)
+        result = suggestion.result
+        if result is None:
+            return
+        log.info(
+            "%s: %d tokens, %d chars shown, %.0f ms, first after %.0f ms, %s",
+            suggestion.request.request_id,
+            result.tokens,
+            len(suggestion.text),
+            result.total_ms,
+            result.ttft_ms,
+            result.stop_reason,
+        )
+        self._session.debounce.began(result.ttft_ms / 1000)
+        self._prepare_next(suggestion)
+
+    def _prepare_next(self, suggestion: Suggestion) -> None:
+        """While the user reads it: what would follow, once it is accepted."""
+        suggestions = self._session.suggestions
+        is_on_screen = suggestion is suggestions.current and suggestion.text != ""
+        if not is_on_screen or suggestions.next is not None or not self._session.service.may_work_ahead():
+            return
+        request = suggestion.request
+        after = replace(request, request_id=f"{request.request_id}+", fim_prefix=request.fim_prefix + suggestion.text)
+        after = replace(after, previous_suggestion="")
+        if suggestions.recall(after) is None:
+            suggestions.next = self._generate(after, is_background=True)
+
+    def _cancelled(self) -> None:
+        """The editor takes a request back. Typing along with the suggestion, it is about to ask again."""
+        current = self._session.suggestions.current
+        if current is not None and not current.was_typed_along:
+            current.cancel()
+        elif current is not None:
+            asked = self._asked
+            loop = asyncio.get_running_loop()
+            loop.call_later(TYPED_ALONG_S, lambda: current.cancel() if self._asked is asked else None)
+
+    def _item(self, suggestion: Suggestion, place: Place) -> Item | None:
+        begin = len(place.prefix) - len(suggestion.request.fim_prefix)
+        item = Item(f"{suggestion.id}/{begin}", suggestion, begin, place)
+        has_text = item.suggestion.text[begin:].strip() != ""
+        self._answered(item if has_text else None)
+        if not has_text:
+            return None
+        if suggestion.is_complete:
+            self._prepare_next(suggestion)
+        elif self._session.options.streaming:
+            self._stream(item)
+        return item
+
+    def _stream(self, item: Item) -> None:
+        suggestion = item.suggestion
+
+        def send() -> None:
+            if suggestion.is_given_up:
+                return
+            params = {"id": item.id, "uri": item.place.uri, "insertText": item.text, "done": suggestion.is_done}
+            self._session.notify(CHUNK, params)
+
+        suggestion.watchers.append(send)
+        self._stop_streaming = lambda: suggestion.watchers.remove(send) if send in suggestion.watchers else None

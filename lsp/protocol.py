@@ -1,0 +1,37 @@
+"""What we say beyond the Language Server Protocol: names of notifications, requests and commands, and their shapes.
+
+Shapes are those that existing clients send, where there are such. All lengths are in UTF-16 units.
+
+editor to server
+    textDocument/didShowCompletion             {item}
+    textDocument/didPartiallyAcceptCompletion  {item, acceptedLength}      total, from the beginning of the item
+    completer/didRejectCompletion              {item}
+    completer/snooze                           {minutes}                   0 wakes up
+    workspace/executeCommand                   completer.accept [id]       named by every item
+server to editor
+    completer/inlineCompletionChunk            {id, uri, insertText, done} insertText: all of the item, so far
+    completer/didChangeStatus                  {busy, kind, message, command, source, k, acceptance, tokens_per_s}
+daemon to `completer lsp`
+    completer/daemonStopping                   {}                          none is to be started until asked
+anybody to the daemon, before `initialize`
+    completer/daemonStatus                     -> {pid, version, state, connections, ...}
+    completer/unloadModel                      -> once the memory is free
+    completer/stopDaemon                       {onlyIfIdle} -> {stopping}
+
+Options of a connection, as initializationOptions or as the section `completer` of its configuration: lsp/options.py.
+"""
+
+PROTOCOL_MAJOR = 1
+"""Changes when an old client and a new daemon, or the other way round, would not understand each other."""
+
+ACCEPT_COMMAND = "completer.accept"
+DID_SHOW = "textDocument/didShowCompletion"
+DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
+DID_REJECT = "completer/didRejectCompletion"
+SNOOZE = "completer/snooze"
+CHUNK = "completer/inlineCompletionChunk"
+STATUS = "completer/didChangeStatus"
+STOPPING = "completer/daemonStopping"
+DAEMON_STATUS = "completer/daemonStatus"
+UNLOAD_MODEL = "completer/unloadModel"
+STOP_DAEMON = "completer/stopDaemon"

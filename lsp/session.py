@@ -1,0 +1,123 @@
+"""One editor: its documents, what of them may be completed, and what is suggested to it. Knows no pygls."""
+
+import os
+from collections.abc import Callable
+from typing import Any, cast
+
+from lsprotocol import types
+
+from completer.context.collector import ContextCollector
+from completer.errors import ConfigError
+from completer.privacy.rules import Privacy
+from completer.privacy.uris import file_name
+from completer.request import CompletionRequest, Mode
+from lsp.debounce import Debounce
+from lsp.documents import Document, Documents, Place, readable
+from lsp.options import Options
+from lsp.service import Service
+from lsp.suggestions import Suggestions
+
+Notify = Callable[[str, dict[str, Any]], None]
+
+
+class Session:
+    def __init__(self, service: Service, notify: Notify) -> None:
+        """notify(method, params) sends a notification to the editor."""
+        self.service = service
+        self.notify = notify
+        self.options = Options()
+        self.documents = Documents(service.config.service.max_document_bytes)
+        self.suggestions = Suggestions()
+        self.debounce = Debounce()
+        self.edits = 0
+        self.privacy = Privacy(clock_s=service.clock_s)
+        self.privacy_error: ConfigError | None = None
+        self.configured()
+        self._context = ContextCollector(service.clock_s)
+        self._roots: list[str] = []
+
+    def configured(self) -> None:
+        """Take over the settings in force. Nothing is completed while those of privacy make no sense."""
+        self.suggestions.forget()
+        try:
+            self.privacy.configure(self.service.config.privacy)
+            self.privacy_error = None
+        except ConfigError as error:
+            self.privacy_error = error
+
+    def set_roots(self, uris: list[str]) -> None:
+        """The folders that the editor works in."""
+        self._roots = [file_name(uri) for uri in uris]
+
+    def opened(self, uri: str, language: str, version: int, text: str) -> None:
+        document = self.documents.open(uri, language, version, text)
+        if document.text is not None and self.refusal(document) is None:
+            self._context.opened(uri, document.path, language, readable(text), self._root(document))
+            self._read_imports(uri)
+
+    def changed(self, uri: str, version: int | None, changes: list[types.TextDocumentContentChangeEvent]) -> None:
+        document = self.documents.change(uri, version, changes)
+        self.edits += 1
+        if document is None:
+            return
+        if document.text is None:
+            self._context.closed(uri)
+            self.suggestions.give_up(uri)
+            return
+        text = readable(str(document.text))
+        self.debounce.typed(self.service.clock_s())
+        self._context.edited(uri, text)
+        self.suggestions.edited(uri, text)
+
+    def closed(self, uri: str) -> None:
+        self.documents.close(uri)
+        self._context.closed(uri)
+        self.suggestions.give_up(uri)
+
+    def text_of(self, uri: str) -> str | None:
+        """None where it is not open, or too large."""
+        document = self.documents.get(uri)
+        return None if document is None or document.text is None else readable(str(document.text))
+
+    def refusal(self, document: Document) -> str | None:
+        """Why a document is not completed, for the user to read; None when it is."""
+        if self.privacy_error is not None:
+            return str(self.privacy_error)
+        if document.text is None:
+            return f"it is larger than service.max_document_bytes, {self.service.config.service.max_document_bytes:,}"
+        return self.privacy.refusal(document.uri, document.language)
+
+    def request(self, place: Place) -> CompletionRequest:
+        """What to ask the engine at a place, without the context of other files."""
+        completion, options = self.service.config.completion, self.options
+        document = self.documents.get(place.uri)
+        root = self._root(document) if document is not None else ""
+        return CompletionRequest(
+            fim_prefix=place.prefix,
+            fim_suffix=place.suffix,
+            document_id=place.uri,
+            language=place.language,
+            project_id=root,
+            path=os.path.relpath(document.path, root) if document is not None and root else file_name(place.uri),
+            mode="line" if options.single_line else cast(Mode, completion.mode),
+            max_tokens=completion.max_tokens,
+            max_lines=options.max_lines or completion.max_lines,
+            deadline_ms=completion.deadline_ms or None,
+        )
+
+    def context(self, request: CompletionRequest) -> tuple[Any, ...]:
+        """Chunks of other files for a request."""
+        self._read_imports(request.document_id)
+        budget_tokens = self.service.config.prompt.context_tokens
+        return self._context.chunks(request.document_id, len(request.fim_prefix), budget_tokens, self._is_allowed)
+
+    def _read_imports(self, uri: str) -> None:
+        self.service.read(lambda: self._context.read_imports(uri, self._is_allowed))
+
+    def _is_allowed(self, path: str) -> bool:
+        return self.privacy_error is None and self.privacy.refusal(path, "") is None
+
+    def _root(self, document: Document) -> str:
+        """The innermost folder of the editor's that holds the document, "" where none does."""
+        holding = [root for root in self._roots if document.path.startswith(root.rstrip(os.sep) + os.sep)]
+        return max(holding, key=len, default="")

@@ -1,0 +1,55 @@
+"""What an editor is told about the state of things, whenever it changes: never a silent nothing."""
+
+from typing import Any
+
+from lsp.protocol import STATUS
+from lsp.session import Session
+
+_MESSAGES = {
+    "unloaded": "the model is not in memory; the next request loads it",
+    "loading": "loading the model",
+    "ready": "ready",
+}
+
+
+class Status:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sent: dict[str, Any] = {}
+
+    def update(self, uri: str = "") -> None:
+        """Send what holds now, for the document the user is in, unless it was the last thing sent."""
+        now = self._now(uri)
+        if now != self._sent:
+            self._sent = now
+            self._session.notify(STATUS, now)
+
+    def _now(self, uri: str) -> dict[str, Any]:
+        service = self._session.service
+        worker = service.worker
+        current = self._session.suggestions.current
+        document = self._session.documents.get(uri)
+        status: dict[str, Any] = {"busy": False, "kind": "Normal", "message": "", "command": None}
+        status |= {"source": None, "k": service.config.speculation.k, "acceptance": None, "tokens_per_s": None}
+        error = service.config_error or worker.error
+        refusal = self._session.refusal(document) if document is not None else None
+        if error is not None:
+            return status | {"kind": "Error", "message": str(error)}
+        if refusal is not None:
+            return status | {"kind": "Inactive", "message": f"off for this file: {refusal}"}
+        if worker.state != "ready":
+            return status | {"busy": worker.state == "loading", "message": _MESSAGES[worker.state]}
+        if current is None or current.result is None:
+            is_thinking = current is not None and not current.is_done
+            return status | {"busy": is_thinking, "message": "thinking" if is_thinking else "ready"}
+        return status | {"message": "ready"} | _numbers(current.result)
+
+
+def _numbers(result: Any) -> dict[str, Any]:
+    drafted = {name: counts for name, counts in result.sources.items() if counts.drafted}
+    total = sum(counts.drafted for counts in drafted.values())
+    return {
+        "source": max(drafted, key=lambda name: drafted[name].drafted, default=None),
+        "acceptance": round(sum(counts.accepted for counts in drafted.values()) / total, 2) if total else None,
+        "tokens_per_s": round(1000 / result.tpot_ms, 1) if result.tpot_ms else None,
+    }

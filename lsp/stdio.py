@@ -1,0 +1,32 @@
+"""One editor over standard input and output, with a server of its own in this process: for tests and debugging."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from pygls.io_ import StdinAsyncReader, StdoutWriter
+
+from completer.config import Config, ConfigSource
+from lsp.server import CompleterServer, silence_pygls
+from lsp.service import Service
+from lsp.worker import Engine
+
+
+def serve_stdio(source: ConfigSource, load_engine: Callable[[Config], Engine]) -> None:
+    """Until standard input ends or the editor says exit. What anybody prints goes to stderr, not into the protocol."""
+    silence_pygls()
+    stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    asyncio.run(_serve(source, load_engine, StdoutWriter(stdout)))
+
+
+async def _serve(source: ConfigSource, load_engine: Callable[[Config], Engine], writer: StdoutWriter) -> None:
+    service = Service(source, load_engine)
+    executor = ThreadPoolExecutor(1, "stdin")
+    try:
+        await CompleterServer(service).serve(StdinAsyncReader(sys.stdin.buffer, executor), writer)
+    finally:
+        service.close()
+        executor.shutdown(wait=False)

@@ -1,0 +1,16 @@
+"""`completer daemon run` with the scripted engine of the folder named on the command line."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from completer import logs, paths
+from completer.config import ConfigSource
+from lsp.daemon import run_daemon
+from lsp.endpoint import socket_path
+from tests.scripted_engine import load_scripted
+
+if __name__ == "__main__":
+    logs.configure(logging.CRITICAL)
+    run_daemon(ConfigSource(paths.config_file(), os.environ), load_scripted(Path(sys.argv[1])), socket_path())

@@ -1,0 +1,154 @@
+"""An engine that completes from a script, at a pace that the test sets. It stands below the real server.
+
+The script is a file, written by the test and read at every request:
+
+    writes    a whole document: what follows the text before the cursor in it is the completion
+    otherwise the completion where the document says nothing
+    chunk     characters a round
+    pace      "free", or "steps": every round waits until the test allows it
+    warm      "gate": reading ahead goes on until it is interrupted
+    load      "free", "gate": loading waits until the test opens it; any other text: loading fails with it
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from completer.config import Config
+from completer.errors import ModelNotInstalled
+from completer.request import CompletionChunk, CompletionRequest, CompletionResult, RoundPlanner, SourceCounts
+
+WAIT_S = 0.001
+
+
+@dataclass
+class Script:
+    """The test's side: what the engine shall do, and what it did."""
+
+    folder: Path
+    values: dict[str, Any] = field(default_factory=dict)
+    allowed_rounds: int = 0
+
+    def write(self, **values: Any) -> None:
+        self.values |= values
+        self._replace("script.json", json.dumps(self.values))
+
+    def allow(self, rounds: int = 1) -> None:
+        self.allowed_rounds += rounds
+        self._replace("rounds", str(self.allowed_rounds))
+
+    def open_gate(self) -> None:
+        self._replace("gate", "open")
+
+    def calls(self, kind: str = "calls") -> list[dict[str, Any]]:
+        """Every request that reached the engine, with how it ended, in order; "warmed_calls" were read ahead."""
+        file = self.folder / kind
+        lines = file.read_text("utf-8").split("\n")[:-1] if file.exists() else []  # the last may be half written
+        return [json.loads(line) for line in lines]
+
+    def count(self, what: str) -> int:
+        """How many completions have "begun" or been read ahead ("warmed"), and how often the engine was "loaded"."""
+        file = self.folder / what
+        return len(file.read_text()) if file.exists() else 0
+
+    def _replace(self, name: str, text: str) -> None:
+        beside = self.folder / f".{name}"
+        beside.write_text(text, "utf-8")
+        beside.replace(self.folder / name)
+
+
+class ScriptedEngine:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rounds = 0
+
+    def complete(
+        self, request: CompletionRequest, planner: RoundPlanner, cancelled: Callable[[], bool]
+    ) -> Iterator[CompletionChunk]:
+        script = _script(self._folder)
+        _count(self._folder / "begun")
+        document = script.get("writes", "")
+        is_known = document.startswith(request.fim_prefix)
+        text = document[len(request.fim_prefix) :] if is_known else script.get("otherwise", "")
+        text = text[: script.get("most", 200)]
+        size = script.get("chunk", 8)
+        done, reason, started_s = "", "eos", time.perf_counter()
+        for start in range(0, len(text), size):
+            if not self._may_go_on(script, cancelled):
+                reason = "cancelled"
+                break
+            done += text[start : start + size]
+            yield CompletionChunk(text[start : start + size])
+        self._note(request, done, reason)
+        ms = (time.perf_counter() - started_s) * 1000
+        result = CompletionResult(text=done, tokens=len(done), ttft_ms=script.get("ttft_ms", 1.0), total_ms=ms)
+        result.sources = {"ngram": SourceCounts(rounds=2, drafted=4, accepted=3)}
+        result.tpot_ms, result.stop_reason = 20.0, reason
+        yield CompletionChunk("", result=result)
+
+    def warm(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+        script = _script(self._folder)
+        _count(self._folder / "warmed")
+        while script.get("warm") == "gate" and not cancelled():
+            time.sleep(WAIT_S)
+        self._note(request, "", "cancelled" if cancelled() else "warm", "warmed_calls")
+
+    def forget(self) -> None:
+        pass
+
+    def _may_go_on(self, script: dict[str, Any], cancelled: Callable[[], bool]) -> bool:
+        self._rounds += 1
+        while script.get("pace") == "steps" and not cancelled() and self._rounds > _number(self._folder / "rounds"):
+            time.sleep(WAIT_S)
+        if cancelled():
+            self._rounds -= 1
+        return not cancelled()
+
+    def _note(self, request: CompletionRequest, text: str, reason: str, file: str = "calls") -> None:
+        call = {
+            "prefix": request.fim_prefix,
+            "suffix": request.fim_suffix,
+            "previous": request.previous_suggestion,
+            "language": request.language,
+            "mode": request.mode,
+            "max_lines": request.max_lines,
+            "project": request.project_id,
+            "path": request.path,
+            "context": [chunk.path for chunk in request.context_chunks],
+            "background": request.request_id.endswith("+"),
+            "text": text,
+            "stop": reason,
+        }
+        with (self._folder / file).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(call) + "\n")
+
+
+def load_scripted(folder: Path) -> Callable[[Config], ScriptedEngine]:
+    def load(config: Config) -> ScriptedEngine:
+        _count(folder / "loaded")
+        kind = _script(folder).get("load", "free")
+        while kind == "gate" and not (folder / "gate").exists():
+            time.sleep(WAIT_S)
+        if kind not in ("free", "gate"):
+            raise ModelNotInstalled(kind)
+        return ScriptedEngine(folder)
+
+    return load
+
+
+def _script(folder: Path) -> dict[str, Any]:
+    file = folder / "script.json"
+    script: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return script
+
+
+def _count(file: Path) -> None:
+    with file.open("a") as stream:
+        stream.write("x")
+
+
+def _number(file: Path) -> int:
+    return int(file.read_text() or 0) if file.exists() else 0

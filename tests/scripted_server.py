@@ -1,0 +1,15 @@
+"""`completer lsp --in-process` with the scripted engine of the folder named on the command line."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from completer import logs, paths
+from completer.config import ConfigSource
+from lsp.stdio import serve_stdio
+from tests.scripted_engine import load_scripted
+
+if __name__ == "__main__":
+    logs.configure(logging.WARNING)
+    serve_stdio(ConfigSource(paths.config_file(), os.environ), load_scripted(Path(sys.argv[1])))
