@@ -4,20 +4,18 @@ Only the leaves of the tree are trusted: they stay right in code that does not p
 where the nodes above them do not. Knows nothing of tokens, modes or when to stop.
 """
 
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from completer.languages import Language, parser
+from completer.parsing import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 _WINDOW_CHARS = 48_000
-_PARSE_STEPS = 1_000
-_READ_BYTES = 16_384
 _STATEMENT_LINES = 50
 _STATEMENT_BYTES = 4_000
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -27,7 +25,6 @@ _VOID_TAGS = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link"
 _LOOP_WORDS = ("while", "until", "for")
 _QUOTES = ('"""', "'''", "`", '"', "'")
 _LITERAL_ENDS = {"/*": "*/", "[[": "]]", "<!--": "-->", "{-": "-}"} | {quote: quote for quote in _QUOTES}
-_TOO_DEEP = re.compile(rb"^[ \t?-]{200}", re.MULTILINE)
 _LITERAL = re.compile("string|comment|heredoc|raw_text|_content$")
 
 
@@ -208,31 +205,6 @@ def read_syntax(language: Language, fim_prefix: str) -> Syntax | None:
     before = _encode(window if is_whole else language.preamble + window)
     tree = parse(found, before)
     return None if tree is None else Syntax(language, found, before, tree, is_whole)
-
-
-def parse(parser: "Parser", source: bytes, old_tree: "Tree | None" = None) -> "Tree | None":
-    """The tree of source; None if it takes more than 1,000 steps (of about 0.05 ms; code of 48,000 bytes takes 300).
-
-    Some texts would keep a parser busy for ever. Counting steps rather than time makes the answer the same anywhere.
-    None too where a line has 200 columns of indentation or list items: at 254 levels the YAML grammar crashes.
-    """
-    if _TOO_DEEP.search(source):
-        return None
-    steps = itertools.count(1)
-
-    def read(at: int, _: object) -> bytes:
-        return source[at : at + _READ_BYTES]
-
-    def is_too_hard(*_: object) -> bool:
-        return next(steps) > _PARSE_STEPS
-
-    try:
-        if old_tree is None:
-            return parser.parse(read, progress_callback=is_too_hard)
-        return parser.parse(read, old_tree, progress_callback=is_too_hard)
-    except ValueError:  # what a parse given up raises
-        parser.reset()
-        return None
 
 
 def _is_balanced(node: "Node", cursor_byte: int) -> bool:

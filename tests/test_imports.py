@@ -183,3 +183,11 @@ def test_what_is_read_again_is_as_if_read_anew(edits: list[tuple[str, int, int]]
     for inserted, at, removed in edits:
         text = text[:at] + inserted + text[at + removed :]
         assert kept._imports(text) == Imports(language("python"), "/p/main.py", "/p")._imports(text)
+
+
+def test_a_text_too_hard_to_parse_imports_nothing_until_it_is_not(project: Path) -> None:
+    touch(project, "a.ts")
+    imports = Imports(language("typescriptreact"), str(project / "main.tsx"), str(project))
+    hard = 'import "./a";\n' + '"' * 47_000
+    assert imports.files(hard, everything) == ()
+    assert imports.files('import "./a";\n', everything) == (str(project / "a.ts"),)

@@ -227,3 +227,8 @@ def test_a_short_file_and_one_without_a_grammar_are_whole() -> None:
 def test_what_does_not_parse_is_no_error(text: str) -> None:
     for language_id in ("python", "typescript", "cpp"):
         outline(long(text), language(language_id))
+
+
+def test_a_text_too_hard_to_parse_is_its_own_outline() -> None:
+    text = long('"' * 47_000)
+    assert outline(text, language("typescriptreact")) == text

@@ -55,10 +55,16 @@ def test_a_text_that_keeps_a_parser_busy_is_not_read() -> None:
     assert syntax.nesting(")") == Nesting(depth=-1, closes=0)
 
 
-@pytest.mark.parametrize("text", ["".join(" " * level + "a:\n" for level in range(400)), "- " * 400])
-def test_a_text_that_crashes_a_parser_is_not_read(text: str) -> None:
-    yaml = language("yaml")
-    assert read_syntax(yaml, text) is None
-    syntax = read_syntax(yaml, "a:\n")
+NESTED = {
+    "yaml": ["".join(" " * level + "a:\n" for level in range(400)), "- " * 400],
+    "kotlin": ["val x = " + '"${' * 1_100],
+}
+
+
+@pytest.mark.parametrize(("language_id", "text"), [(name, text) for name in NESTED for text in NESTED[name]])
+def test_a_text_that_crashes_a_parser_is_not_read(language_id: str, text: str) -> None:
+    known = language(language_id)
+    assert read_syntax(known, text) is None
+    syntax = read_syntax(known, "a:\n")
     assert syntax is not None
     assert syntax.nesting(text) == Nesting(depth=0)

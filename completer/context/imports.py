@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from completer.context.import_paths import PATHS, Alternatives, Place
 from completer.languages import Language, language, parser
+from completer.parsing import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Query, Tree
@@ -69,19 +70,17 @@ class Imports:
     def _imports(self, text: str) -> list[str]:
         from tree_sitter import QueryCursor
 
-        root = self._parse(text.encode("utf-8", "replace")).root_node
-        nodes = QueryCursor(_query(self._language.id)).captures(root).get("import", [])
+        tree = self._parse(text.encode("utf-8", "replace"))
+        nodes = QueryCursor(_query(self._language.id)).captures(tree.root_node).get("import", []) if tree else []
         nodes.sort(key=lambda node: node.start_byte)
         return [(node.text or b"").decode("utf-8", "replace") for node in nodes[:_MAX_IMPORTS]]
 
-    def _parse(self, source: bytes) -> "Tree":
+    def _parse(self, source: bytes) -> "Tree | None":
         found = parser(self._language)
         assert found is not None, self._language.id
-        if self._tree is None:
-            self._tree = found.parse(source)
-        else:
+        if self._tree is not None:
             _mark_change(self._tree, self._source, source)
-            self._tree = found.parse(source, self._tree)
+        self._tree = parse(found, source, self._tree)
         self._source = source
         return self._tree
 

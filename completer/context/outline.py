@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from completer.languages import Language, parser
+from completer.parsing import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,13 +22,14 @@ _NOISE = re.compile("comment|^import|^package|include|^use_declaration|^if_state
 
 
 def outline(text: str, language: Language) -> str:
-    """text without what is only of use inside; whole where it is short or the language has no grammar."""
+    """text without what is only of use inside; whole where it is short or cannot be parsed."""
     found = parser(language) if text.count("\n") >= LONG_LINES else None
-    if found is None:
-        return text
     source = text.encode("utf-8", "replace")
+    tree = parse(found, source) if found is not None else None
+    if tree is None:
+        return text
     kept, end = [], 0
-    for start, stop, instead in sorted(_cuts(found.parse(source).root_node)):
+    for start, stop, instead in sorted(_cuts(tree.root_node)):
         if start >= end:
             kept += [source[end:start], instead]
             end = stop

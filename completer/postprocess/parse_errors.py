@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from completer.languages import Language, parser
-from completer.syntax import parse
+from completer.parsing import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
