@@ -20,6 +20,7 @@ import psutil
 from completer.config import Config, PromptConfig
 from completer.errors import InputError
 from completer.flags import takes_config
+from completer.interrupt import first_interrupt
 from completer.privacy.rules import Privacy
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Plan:
 
 FULL = Plan(
     holes=62,
-    classes={"line": 32, "block": 20, "long": 2, "long_prompt": 8},
+    classes={"line": 30, "block": 20, "long": 4, "long_prompt": 8},
     ks={
         "ngram": (2, 8, 15),
         "draft_model": (1, 3),
@@ -108,7 +109,7 @@ def bench(
     peers: bool,
     as_json: bool,
 ) -> None:
-    """Measure plain and speculative decoding on this machine.
+    """Measure plain and speculative decoding on this machine. Ctrl-C ends it with what has been measured so far.
 
     PATH: files and folders to take holes from; without any, the packages of the running Python. Which places are
     drawn depends on the files and the seed alone.
@@ -125,7 +126,8 @@ def bench(
     plan = (QUICK if quick else FULL).asked(sources, ks, wanted)
     files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
     where = [str(path) for path in paths] or ["the packages of the running Python"]
-    measured = _measure(config, plan, files, seed, started + seconds, peers)
+    with first_interrupt() as is_interrupted:
+        measured = _measure(config, plan, files, seed, started + seconds, peers, is_interrupted)
     document = document_of(measured) | {"files_from": where, "seed": seed}
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
@@ -136,9 +138,15 @@ def bench(
 
 
 def _measure(
-    config: Config, plan: Plan, files: "Sequence[SourceFile]", seed: int, end: float, with_peers: bool
+    config: Config,
+    plan: Plan,
+    files: "Sequence[SourceFile]",
+    seed: int,
+    end: float,
+    with_peers: bool,
+    is_interrupted: Callable[[], bool],
 ) -> "Measured":
-    """end: when to stop filling holes, on the clock of time.perf_counter."""
+    """end: when to stop filling holes, on the clock of time.perf_counter. Raises KeyboardInterrupt before the first."""
     from completer.arms import COLD, PLAIN_ARM, WARM, Replay, speculative_arms
     from completer.bench_report import Measured
     from completer.comparison import best_arms, cold_sample, compare, warm_up
@@ -162,8 +170,10 @@ def _measure(
     stop_below = config.speculation.stop_below
     warm_end = time.perf_counter() + (end - time.perf_counter()) * WARM_SHARE
     with _progress("warm", len(holes)) as done:
-        warm_replay = Replay(engine, stop_below, lambda: time.perf_counter() > warm_end)
+        warm_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > warm_end)
         warm = compare(warm_replay, holes, lambda hole: arms, WARM, done)
+    if not warm and is_interrupted():
+        raise KeyboardInterrupt
     peak_bytes = peak_memory_bytes()
     sample = cold_sample(warm)
     peers = Peers(engine, target_model, draft_model, config.model) if with_peers else None
@@ -175,7 +185,7 @@ def _measure(
                 peer_runs.extend(peers.run(next(run for run in runs if run.arm == PLAIN_ARM)))
             advance(runs)
 
-        cold_replay = Replay(engine, stop_below, lambda: time.perf_counter() > end)
+        cold_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > end)
         cold = compare(cold_replay, sample, lambda hole: best_arms(hole.kind, warm), COLD, done)
     has_drafted = draft_model is not None and any(arm.uses_draft_model for arm in arms)
     weight_bytes = target_model.weight_bytes + (draft_model.weight_bytes if draft_model and has_drafted else 0)

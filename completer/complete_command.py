@@ -4,11 +4,8 @@ import dataclasses
 import json
 import logging
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -18,6 +15,7 @@ from completer.config import Config
 from completer.errors import InputError, UsageError
 from completer.files import write_file
 from completer.flags import takes_config
+from completer.interrupt import first_interrupt
 from completer.languages import language_of
 from completer.models.chosen import chosen_models
 from completer.position import offset_of, parse_place
@@ -86,7 +84,7 @@ def complete(
     request = _request(config, place, language, n, _sampling(n, temperature, top_k, top_p, seed))
     planner = _planner(config)
     engine = load_engine(config)
-    with _first_interrupt() as is_interrupted:
+    with first_interrupt() as is_interrupted:
         chunks = engine.complete(request, planner, is_interrupted)
         results = _collect(chunks) if as_json else _stream(chunks, n)
         interrupted = is_interrupted()
@@ -153,23 +151,6 @@ def _sampling(
             raise UsageError(f"{flag} needs --temperature; without it the completion is greedy and nothing is sampled")
         return None
     return Sampling(**cast(dict[str, Any], chosen))
-
-
-@contextmanager
-def _first_interrupt() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed: the first one lets the round in progress finish, a second one interrupts it."""
-    interrupted = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-
-    def note(signal_number: int, frame: object) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupted.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _collect(chunks: Iterable[CompletionChunk]) -> list[CompletionResult]:

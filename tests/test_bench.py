@@ -1,10 +1,11 @@
 """`completer bench` and `completer verify`, run for real on a tiny model."""
 
 import json
+import signal
 
 import pytest
 
-from completer import speculative, verify_command
+from completer import arms, comparison, speculative, verify_command
 from completer.cli import run
 from completer.verify import Verified, greedy_verify
 
@@ -82,3 +83,24 @@ def test_verify_proves_a_real_model(completer, sources):
     done = completer("verify", "--limit", "1", "--target", "smollm2-135m", "--draft", "none", sources)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("equal: 4 speculative replays of 1 holes")
+
+
+@pytest.mark.parametrize("runs_before", [0, 4])
+def test_an_interrupted_bench_reports_what_it_has(capsys, monkeypatch, tiny_model, sources, runs_before):
+    run_hole, runs = arms.Replay.run, []
+
+    def interrupted_run(replay, hole, arm, state):
+        runs.append(hole)
+        if state == arms.WARM and len(runs) > runs_before:
+            signal.raise_signal(signal.SIGINT)
+        return run_hole(replay, hole, arm, state)
+
+    monkeypatch.setattr(comparison, "warm_up", lambda engine, hole, arms: None)
+    monkeypatch.setattr(arms.Replay, "run", interrupted_run)
+    arguments = ["bench", "--quick", "--target", str(tiny_model), "--source", "ngram", "--k", "4", "--json"]
+    code = run([*arguments, str(sources)])
+    if not runs_before:
+        assert code == 130
+    else:
+        assert code == 0
+        assert json.loads(capsys.readouterr().out)["holes"] == 2
