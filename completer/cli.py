@@ -24,6 +24,7 @@ LAZY_COMMANDS = {
     "models": ("completer.models_cli:models", "List, pull, find and remove models."),
     "bench": ("completer.bench:bench", "Measure plain and speculative decoding on this machine."),
     "verify": ("completer.verify_command:verify", "Prove that speculation does not change the text."),
+    "eval": ("completer.eval_command:evaluate", "Measure the quality of completions."),
     "lsp": ("lsp.commands:lsp", "Serve an editor over standard input and output; this is what editors start."),
     "daemon": ("lsp.commands:daemon", "Start, stop and look at the process that has the model."),
 }
@@ -32,7 +33,7 @@ SECTIONS = {
     "Use": ("complete",),
     "Models": ("models",),
     "Service": ("lsp", "daemon", "logs", "config", "doctor", "uninstall"),
-    "Measure": ("bench", "verify"),
+    "Measure": ("bench", "verify", "eval"),
 }
 
 

@@ -75,7 +75,7 @@ class Engine:
         self.tokenizer = tokenizer
         self.target = target
         self.template = template
-        self._stop_token_ids = frozenset(stop_token_ids)
+        self.stop_token_ids = frozenset(stop_token_ids)
         self.limits = limits
         self._clock_ms = clock_ms
         self._vocabulary = Vocabulary(tokenizer.token_bytes)
@@ -192,7 +192,7 @@ class Engine:
             fim_prefix=request.fim_prefix,
             fim_suffix=request.fim_suffix,
             mode=request.mode,
-            stop_token_ids=self._stop_token_ids,
+            stop_token_ids=self.stop_token_ids,
             max_tokens=max_tokens,
             max_lines=request.max_lines,
             deadline_ms=deadline_ms,

@@ -6,6 +6,13 @@ What a model makes of a hole never decides whether it is drawn: all rules look a
     block        a whole block: the lines behind a line that opens one and deeper than it, at most 30
     long         the rest of the file, from a line at its left edge in its first two thirds, 30 lines or more
     long_prompt  as line, with text enough before, after and in other files to fill the whole prompt budget
+
+Classes that tell more about quality than about speed:
+
+    whole_line   a line from its first character
+    rest_of_line a line from within
+    span         from within a line to within one of the three below it
+    function     as block, where the block is the body of a function
 """
 
 import random
@@ -14,7 +21,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
-from completer.languages import language
+from completer.context.outline import FUNCTION
+from completer.languages import language, parser
+from completer.parsing import parse
 from completer.prompt import PromptBudget
 from completer.request import CompletionRequest, ContextChunk, Mode
 from completer.source_files import SourceFile
@@ -23,9 +32,11 @@ from completer.syntax import indent_of
 LINE_TOKENS = 48
 BLOCK_TOKENS = 48
 LONG_TOKENS = 224
+FUNCTION_TOKENS = 128
 _MIN_LINE_CHARS = 8
 _MAX_BLOCK_LINES = 30
 _MIN_LONG_LINES = 30
+_SPAN_LINES = 3
 _CHARS_PER_TOKEN = 6  # more than code has, so that this many characters surely fill the budget
 _CHUNK_CHARS = 800
 _CHUNK_TOKENS = 200  # fewer than a chunk has, so that the chunks surely fill the budget
@@ -117,22 +128,29 @@ def _holes_in(
     for start, end in spans:
         if kind == "block":
             yield Hole(kind, file, (start, end), "block", BLOCK_TOKENS)
+        elif kind == "function":
+            yield Hole(kind, file, (start, end), "block", FUNCTION_TOKENS)
         elif kind == "long":
             yield Hole(kind, file, (start, end), "text", LONG_TOKENS)
+        elif kind == "span":
+            yield Hole(kind, file, (start, end), "auto", BLOCK_TOKENS)
         else:
-            cursor = start if rng.random() < 0.5 else rng.randrange(start + 1, end)
+            is_whole = kind == "whole_line" or (kind != "rest_of_line" and rng.random() < 0.5)
+            cursor = start if is_whole else rng.randrange(start + 1, end)
             chunks = _chunks(file, same_language, rng, budget) if kind == "long_prompt" else ()
             yield Hole(kind, file, (cursor, end), "line", LINE_TOKENS, chunks)
 
 
 def _spans(kind: str, file: SourceFile, budget: PromptBudget) -> list[Span]:
     lines = _lines(file.text)
-    if kind == "line":
-        return _line_spans(lines)
-    if kind == "block":
-        return _block_spans(file, lines)
+    if kind in ("block", "function"):
+        return _block_spans(file, lines, _function_rows(file) if kind == "function" else None)
     if kind == "long":
         return _long_spans(file, lines)
+    if kind == "span":
+        return _free_spans(file, lines)
+    if kind != "long_prompt":
+        return _line_spans(lines)
     first, last = budget.prefix_tokens * _CHARS_PER_TOKEN, len(file.text) - budget.suffix_tokens * _CHARS_PER_TOKEN
     return [(start, end) for start, end in _line_spans(lines) if start >= first and end <= last]
 
@@ -151,12 +169,38 @@ def _line_spans(lines: Sequence[tuple[int, str]]) -> list[Span]:
     return [(start, end) for start, end in spans if end - start >= _MIN_LINE_CHARS]
 
 
-def _block_spans(file: SourceFile, lines: Sequence[tuple[int, str]]) -> list[Span]:
-    """From the indentation of the first line of a block to the end of its last."""
+def _free_spans(file: SourceFile, lines: Sequence[tuple[int, str]]) -> list[Span]:
+    """One from within each line. Drawn by the text itself, so that the file alone decides."""
+    rng = random.Random(file.text)
+    spans = []
+    for i, (start, line) in enumerate(lines[1:-1], start=1):
+        last_start, last = lines[min(i + rng.randint(1, _SPAN_LINES), len(lines) - 1)]
+        if line.strip() and last.strip():
+            spans.append((start + rng.randrange(len(line)), last_start + rng.randint(1, len(last))))
+    return spans
+
+
+def _function_rows(file: SourceFile) -> set[int]:
+    """Rows, from 0, on which the body of a function begins, or its head ends."""
+    found = parser(language(file.language))
+    tree = parse(found, file.text.encode("utf-8", "replace")) if found is not None else None
+    rows, to_visit = set(), [tree.root_node] if tree is not None else []
+    while to_visit:
+        node = to_visit.pop()
+        to_visit += node.named_children
+        body = node.child_by_field_name("body")
+        if body is not None and FUNCTION.search(node.type):
+            is_below = not body.children or body.children[0].type not in ("{", ":")
+            rows.add(body.start_point.row - (1 if is_below and body.start_point.row > node.start_point.row else 0))
+    return rows
+
+
+def _block_spans(file: SourceFile, lines: Sequence[tuple[int, str]], rows: set[int] | None) -> list[Span]:
+    """From the indentation of the first line of a block to the end of its last; rows: of heads, None for all."""
     opens_block = language(file.language).opens_block
     spans = []
     for i, (_, head) in enumerate(lines, start=1):
-        if head.strip() and opens_block(head):
+        if head.strip() and opens_block(head) and (rows is None or i - 1 in rows):
             body = _body(head, islice(lines, i, None))
             if 1 <= len(body) <= _MAX_BLOCK_LINES and body[0][1].strip():
                 (start, first), (last_start, last) = body[0], body[-1]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LONG_LINES = 64
 """A file of at most so many lines is its own outline."""
 
-_FUNCTION = re.compile("function|method|constructor|lambda|closure|func_literal")
+FUNCTION = re.compile("function|method|constructor|lambda|closure|func_literal")
 _NOISE = re.compile("comment|^import|^package|include|^use_declaration|^if_statement|^try_statement")
 
 
@@ -48,7 +48,7 @@ def _cuts(root: "Node") -> Iterator[tuple[int, int, bytes]]:
                 yield node.start_byte, node.end_byte, b""
             elif _is_docstring(node, parent):
                 yield node.start_byte, node.end_byte, _first_line(node)
-            elif body is None or not _FUNCTION.search(node.type):
+            elif body is None or not FUNCTION.search(node.type):
                 to_visit.append(node)
             elif body.end_point.row > body.start_point.row:
                 yield _without(body)
