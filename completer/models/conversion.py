@@ -83,6 +83,11 @@ class GgufModel:
     def weight_bytes(self) -> int:
         return sum(weight.size_bytes for weight in self.weights)
 
+    @property
+    def gguf_bytes(self) -> int:
+        """Of the same weights in the GGUF file."""
+        return sum(weight.source.n_bytes for weight in self.weights)
+
 
 def open_gguf(path: Path, is_tied: bool = False) -> GgufModel:
     """Read a GGUF file's metadata and map its tensors.

@@ -74,8 +74,12 @@ EXPORT int32_t completer_forward(Model* model, const Cache* cache, const int32_t
     }
 }
 
-EXPORT float completer_log_sum_exp(const Model* model, const float* logits, int32_t size) {
-    return model->kernels().log_sum_exp(logits, size);
+EXPORT float completer_log_sum_exp(const float* logits, int32_t size, const char* level) {
+    return choose_kernels(level)->log_sum_exp(logits, size);
+}
+
+EXPORT void completer_top_two(const float* logits, int32_t size, const char* level, TopTwo* top) {
+    *top = choose_kernels(level)->top_two(logits, size);
 }
 
 // x: rows x inputs. out: rows x the matrix's outputs, filled up to a multiple of 16. Returns 0, or 1 when memory does not

@@ -5,21 +5,22 @@ of the processor.
 """
 
 import ctypes
+import math
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from completer.backends.cpu.library import Cache, Shape, Tensor, level, library
-from completer.backends.cpu.weights_file import FLOATS, NAME, WeightsFile
+from completer.backends.cpu.library import TOP_TWO, Cache, Shape, Tensor, level, library, log_sum_exp
+from completer.backends.cpu.weights_file import FLOATS, WeightsFile
 from completer.backends.target import Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError
+from completer.models.store import CPU_WEIGHTS
 from completer.request import Sampling
 from completer.sampling import distribution
 
 _LANES = 16
-_TOP_TWO = np.dtype([("first", "i4"), ("second", "i4"), ("first_logit", "f4"), ("second_logit", "f4")])
 
 
 class CpuKVCache:
@@ -40,12 +41,11 @@ class CpuKVCache:
 
 
 class CpuRows:
-    """logits: (rows, vocabulary) float32. top: the two largest of each row. native: the model they are answers of."""
+    """logits: (rows, vocabulary) float32. top: (rows,) of TOP_TWO."""
 
-    def __init__(self, logits: np.ndarray, top: np.ndarray, native: int) -> None:
+    def __init__(self, logits: np.ndarray, top: np.ndarray) -> None:
         self._logits = logits
         self._top = top
-        self._native = native
 
     def argmax(self, allowed: Allowed | None = None) -> list[int]:
         best: list[int] = self._top["first"].tolist()
@@ -55,12 +55,13 @@ class CpuRows:
         return best
 
     def top2(self) -> list[tuple[int, float, int, float]]:
-        return [(int(t["first"]), float(t["first_logit"]), int(t["second"]), float(t["second_logit"])) for t in self._top]
+        return [
+            (int(t["first"]), float(t["first_logit"]), int(t["second"]), float(t["second_logit"])) for t in self._top
+        ]
 
     def top1_probs(self) -> list[float]:
-        size = self._logits.shape[1]
-        log_sums = [library().completer_log_sum_exp(self._native, row.ctypes.data, size) for row in self._logits]
-        return [float(np.exp(t["first_logit"] - total)) for t, total in zip(self._top, log_sums, strict=True)]
+        rows = zip(self._top["first_logit"].tolist(), self._logits, strict=True)
+        return [math.exp(first - log_sum_exp(logits)) for first, logits in rows]
 
     def probs(self, sampling: Sampling, allowed: Allowed | None = None) -> np.ndarray:
         logits = self._logits.astype(np.float64)
@@ -88,7 +89,7 @@ class CpuTarget:
 
     @classmethod
     def load(cls, folder: Path, threads: int) -> "CpuTarget":
-        weights = WeightsFile(folder / NAME)
+        weights = WeightsFile(folder / CPU_WEIGHTS)
         weights.read_ahead()
         return cls(weights, threads)
 
@@ -109,14 +110,14 @@ class CpuTarget:
         if ids.min() < 0 or ids.max() >= self.vocabulary_size:
             raise ValueError(f"a token id is not below the vocabulary's {self.vocabulary_size}")
         logits = np.empty((rows, self._row_values), np.float32)
-        top = np.empty(rows, _TOP_TWO)
+        top = np.empty(rows, TOP_TWO)
         failed = library().completer_forward(
             self._native, cache.native(), ids.ctypes.data, width, rows, logits.ctypes.data, top.ctypes.data
         )
         if failed:
             raise ResourceError(f"not enough memory for a pass over {width} tokens; choose a smaller model")
         cache.length += width
-        return CpuRows(logits[:, : self.vocabulary_size], top, self._native)
+        return CpuRows(logits[:, : self.vocabulary_size], top)
 
 
 def _shape_of(weights: WeightsFile) -> Shape:

@@ -17,6 +17,9 @@ LEVEL_VARIABLE = "COMPLETER_CPU_LEVEL"
 LEVELS = ("avx2", "avx-vnni", "avx512-vnni", "amx")
 
 
+TOP_TWO = np.dtype([("first", "i4"), ("second", "i4"), ("first_logit", "f4"), ("second_logit", "f4")])
+
+
 class Shape(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("layers", "hidden", "intermediate", "heads", "key_heads", "head_size")),
@@ -49,7 +52,8 @@ _SIGNATURES = {
     "completer_close": (None, [c_void_p]),
     "completer_padded_vocabulary": (c_int32, [c_void_p]),
     "completer_forward": (c_int32, [c_void_p, POINTER(Cache), c_void_p, c_int32, c_int32, c_void_p, c_void_p]),
-    "completer_log_sum_exp": (c_float, [c_void_p, c_void_p, c_int32]),
+    "completer_log_sum_exp": (c_float, [c_void_p, c_int32, c_char_p]),
+    "completer_top_two": (None, [c_void_p, c_int32, c_char_p, c_void_p]),
     "completer_multiply": (c_int32, [POINTER(Tensor), c_void_p, c_int32, c_void_p, c_char_p]),
 }
 
@@ -79,6 +83,19 @@ def multiply(matrix: Tensor, x: np.ndarray, out: np.ndarray, limit: str) -> None
     """out = x @ matrix.T as a pass computes it, on one thread; x and out are float32, out filled up to whole groups."""
     if library().completer_multiply(matrix, x.ctypes.data, len(x), out.ctypes.data, limit.encode()):
         raise MemoryError
+
+
+def log_sum_exp(logits: np.ndarray) -> float:
+    """log(sum(exp(logits))) of (n,) float32."""
+    found: float = library().completer_log_sum_exp(logits.ctypes.data, len(logits), level().encode())
+    return found
+
+
+def top_two(logits: np.ndarray) -> np.void:
+    """A TOP_TWO of (n,) float32, n > 1."""
+    top = np.zeros(1, TOP_TWO)
+    library().completer_top_two(logits.ctypes.data, len(logits), level().encode(), top.ctypes.data)
+    return top[0]
 
 
 def why_not() -> str:

@@ -45,7 +45,6 @@ public:
     void forward(const Cache& cache, const int32_t* token_ids, int width, int rows, float* logits, TopTwo* top);
 
     int padded_vocabulary() const { return weights_.head.padded_outputs(); }
-    const Kernels& kernels() const { return kernels_; }
 
 private:
     struct Product {

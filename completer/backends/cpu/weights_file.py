@@ -23,7 +23,6 @@ from completer.errors import ModelCorrupt
 from completer.models.conversion import GgufModel, Weight
 from completer.models.reporter import Advance
 
-NAME = "model.cpu"
 FLOATS = -1
 _VERSION = 1
 _ALIGNMENT = 64
