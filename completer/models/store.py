@@ -1,7 +1,8 @@
 """The models on this disk: one folder each, found by name or by path. Fetches nothing, opens no weights.
 
-A folder of ours holds config.json, model.safetensors, tokenizer.json, model.cpu where the CPU kernels can run the model,
-and completer.json, the record of what they must be. Any other folder in Hugging Face form (config.json, *.safetensors, tokenizer.json) is used where it is.
+A folder of ours holds config.json, model.safetensors, tokenizer.json, model.cpu where the CPU kernels can run the
+model, and completer.json, the record of what they must be. Any other folder in Hugging Face form (config.json,
+*.safetensors, tokenizer.json) is used where it is.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The kernels' shared library: found, opened, and its C ABI by name. Knows addresses; knows no files and no Python model.
+"""The kernels' shared library: found, opened, and its C ABI by name. Knows addresses and no files.
 
 COMPLETER_CPU_LEVEL caps the instructions used (avx2, avx-vnni, avx512-vnni, amx), for tests and measurements.
 """

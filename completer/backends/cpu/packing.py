@@ -1,8 +1,9 @@
 """GGUF's quantised blocks repacked for the kernels: the same integers and scales, in the order they are multiplied in.
 
-Sixteen output rows lie together as a group. A group is the scales of all its blocks of 32 inputs, padded to 64 bytes,
-then their quants. Byte 4 * lane + i of the j-th vector of a block belongs to output `lane` and input 4 * j + i; the low
-four bits of vectors j and j + 4 share a byte, fifth and sixth bits follow in vectors of their own. tensor.h says the same.
+Sixteen output rows lie together as a group. A group is the scales of all its blocks of 32 inputs, padded to 64
+bytes, then their quants. Byte 4 * lane + i of the j-th vector of a block belongs to output `lane` and input 4 * j + i;
+the low four bits of vectors j and j + 4 share a byte, fifth and sixth bits follow in vectors of their own. tensor.h
+says the same.
 GGUF's layouts: https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
 """
 

@@ -1,9 +1,9 @@
 """model.cpu: a model's weights as the kernels read them, mapped into memory and used where they lie.
 
-    8 bytes: length of the header; the header, JSON filled up with spaces; tensors, each on a 64-byte boundary
+    8 bytes: length of the header; header: JSON filled up with spaces; tensors, each on a 64-byte boundary
 
-Quantised matrices are GGUF's own blocks, repacked (packing.py); vectors are float32. Tensors have the names they have in
-Hugging Face form. An input embedding that is the output head too is stored once.
+Quantised matrices are GGUF's own blocks, repacked (packing.py); vectors are float32. Tensors have the names they have
+in Hugging Face form. An input embedding that is the output head too is stored once.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def _all_pieces(header: bytes, weights: tuple[Weight, ...], advance: Advance) ->
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """format: a number of packing.FORMATS, or FLOATS. shape: (outputs, inputs), or (size,). address: in this process."""
+    """format: of packing.FORMATS, or FLOATS. shape: (outputs, inputs), or (size,). address: in this process."""
 
     format: int
     shape: tuple[int, ...]
