@@ -33,7 +33,9 @@ test-models: .venv/installed
 	    $(BIN)/completer models pull $$model || echo "no $$model: the tests that need it will be skipped"; \
 	done
 
-.venv/installed: pyproject.toml constraints.txt
+KERNELS := setup.py $(wildcard completer/backends/cpu/*.cpp completer/backends/cpu/*.h)
+
+.venv/installed: pyproject.toml constraints.txt $(KERNELS)
 	$(PYTHON) -m venv .venv
 	$(PIP_INSTALL) --editable .
 	@touch $@

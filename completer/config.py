@@ -62,8 +62,15 @@ _DRAFT = Rule("a model of `completer models list`, a folder, none, or auto", boo
 class ModelConfig:
     target: str = _setting("auto", "the model whose text you get; auto follows the machine's memory", _MODEL)
     draft: str = _setting("auto", "the smaller model that drafts for it; none for no draft model", _DRAFT)
+    backend: str = _setting(
+        "auto",
+        "what runs the models; auto takes the CPU kernels (cpu) where no GPU is used and they can, else torch",
+        _one_of("auto", "cpu", "torch"),
+    )
     device: str = _setting("auto", "where the models run", _one_of("auto", "cpu", "cuda", "mps"))
-    dtype: str = _setting("auto", "number format of the weights", _one_of("auto", "bfloat16", "float16", "float32"))
+    dtype: str = _setting(
+        "auto", "number format of the weights on torch", _one_of("auto", "bfloat16", "float16", "float32")
+    )
     threads: int = _setting(0, "CPU threads; 0 takes one per physical core", _between(0, 1024))
 
 

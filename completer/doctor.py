@@ -22,6 +22,7 @@ import psutil
 from packaging.requirements import Requirement
 
 from completer import __version__, machine, paths
+from completer.backends.cpu import library as kernels
 from completer.config import ConfigSource
 from completer.config_text import in_force
 from completer.errors import CompleterError, ConfigError
@@ -50,6 +51,7 @@ def examine(source: ConfigSource) -> list[Check]:
         *_rooms(),
         _torch(),
         _processor(),
+        _kernels(),
         _memory(),
         _disk(),
         *_folders(),
@@ -157,6 +159,13 @@ def _processor() -> Check:
     return Check("processor", "ok", found)
 
 
+def _kernels() -> Check:
+    reason = kernels.why_not()
+    if reason:
+        return Check("CPU kernels", "note", f"none: {reason}; models run on torch, which is slower on a processor")
+    return Check("CPU kernels", "ok", f"{kernels.level()} of {', '.join(kernels.LEVELS)}")
+
+
 def _memory() -> Check:
     total, available = machine.memory_bytes(), psutil.virtual_memory().available
     found = f"{total / 1e9:.1f} GB, {available / 1e9:.1f} GB available"
@@ -195,19 +204,26 @@ def _configuration(source: ConfigSource) -> Iterator[Check]:
 
 
 def _models() -> Iterator[Check]:
-    from completer.models.store import check_content, find, installed_names
+    from completer.models import store
 
-    names = installed_names()
+    names = store.installed_names()
     if not names:
         yield Check("models", "note", "none installed", "completer models pull")
     for name in names:
         try:
-            model = find(name)
-            check_content(model)
+            model = store.find(name)
+            store.check_content(model)
         except CompleterError as error:
             yield Check(f"model {name}", "broken", str(error), f"completer models pull {name}")
         else:
-            yield Check(f"model {name}", "ok", f"{model.weight_bytes / 1e9:.2f} GB, every checksum right")
+            found = f"{store.size_bytes(model.folder) / 1e9:.2f} GB, every checksum right"
+            if kernels.why_not() or (model.folder / store.CPU_WEIGHTS).exists():
+                yield Check(f"model {name}", "ok", found)
+            elif model.no_kernels:
+                yield Check(f"model {name}", "note", f"{found}; runs on torch: {model.no_kernels}")
+            else:
+                fix = f"completer models pull {name}"
+                yield Check(f"model {name}", "note", f"{found}; no weights for the CPU kernels, so torch runs it", fix)
 
 
 def _grammars() -> Check:

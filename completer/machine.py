@@ -21,6 +21,8 @@ _VECTOR_FLAGS = {
     "sve": "SVE",
 }
 
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA's driver, Windows' below WSL, AMD's
+
 
 def processor() -> str:
     """Its name, as the operating system gives it."""
@@ -38,6 +40,11 @@ def vector_instructions() -> tuple[str, ...]:
 
 def physical_cores() -> int:
     return psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+
+
+def may_have_gpu() -> bool:
+    """False only where it is certain without asking a driver that torch would find no GPU."""
+    return sys.platform != "linux" or any(Path(device).exists() for device in _GPU_DEVICES)
 
 
 def memory_bytes() -> int:

@@ -12,6 +12,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
+from completer.backends.cpu import library as kernels
 from completer.errors import ModelCorrupt, ModelNotInstalled
 from completer.machine import memory_bytes
 from completer.models import store
@@ -112,7 +113,7 @@ def remove_model(name: str, yes: bool) -> None:
 
 
 def _default_models(reporter: Reporter) -> list[KnownModel]:
-    target, draft, reason = choose_defaults(memory_bytes(), KNOWN_MODELS)
+    target, draft, reason = choose_defaults(memory_bytes(), KNOWN_MODELS, has_kernels=not kernels.why_not())
     reporter.say(reason)
     return [target] if draft is None else [target, draft]
 
@@ -141,7 +142,7 @@ def _row(name: str, known: KnownModel | None, check: bool) -> dict[str, Any]:
         "folder": str(store.folder_of(name)),
         "disk_bytes": store.size_bytes(store.folder_of(name)) + store.size_bytes(store.partial_folder_of(name)),
         "download_bytes": None if known is None else known.gguf_bytes,
-        "memory_bytes": None if known is None else projected_bytes(known),
+        "memory_bytes": None if known is None else projected_bytes(known, has_kernels=not kernels.why_not()),
     }
 
 

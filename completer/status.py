@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from completer import __version__, machine
+from completer.backends.cpu import library as kernels
 from completer.config import Config, ConfigSource
 from completer.models.defaults import choose_defaults
 from completer.models.registry import KNOWN_MODELS
@@ -27,7 +28,7 @@ def status_lines(source: ConfigSource) -> list[str]:
 
 
 def _wanted_models(config: Config) -> list[str]:
-    target, draft, _ = choose_defaults(machine.memory_bytes(), KNOWN_MODELS)
+    target, draft, _ = choose_defaults(machine.memory_bytes(), KNOWN_MODELS, has_kernels=not kernels.why_not())
     target_name = target.name if config.model.target == "auto" else config.model.target
     if config.model.draft == "auto":
         return [target_name] + ([draft.name] if draft is not None and target_name == target.name else [])

@@ -71,7 +71,7 @@ def test_k_quantisations_are_exact(tmp_path):
         raw.reshape(12, block_bytes)[:, [1, 3, -1]] &= 0x3B  # the half-precision scales stay finite
         reader = GGUFReader(write_tiny_gguf(tmp_path / f"{type_.name}.gguf", tiny_weights("qwen2")))
         tensor = reader.tensors[0]._replace(tensor_type=type_, data=raw)
-        pieces = conversion._Weight("w", (6, 512), tensor).pieces()
+        pieces = conversion.Weight("w", (6, 512), tensor).pieces()
         expected = dequantize(raw, type_)
         assert np.isfinite(expected).all()
         assert np.array_equal(

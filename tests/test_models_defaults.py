@@ -20,8 +20,20 @@ LARGE, SMALL, TESTS = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
     ("memory_gb", "target", "draft"),
     [(64, LARGE, SMALL), (24, LARGE, SMALL), (16, LARGE, SMALL), (12, LARGE, None), (8, SMALL, None), (2, SMALL, None)],
 )
-def test_models_follow_the_memory(memory_gb, bytes_per_gb, target, draft):
-    chosen_target, chosen_draft, reason = choose_defaults(int(memory_gb * bytes_per_gb), KNOWN_MODELS)
+def test_on_torch_models_follow_the_memory(memory_gb, bytes_per_gb, target, draft):
+    check_choice(int(memory_gb * bytes_per_gb), target, draft, has_kernels=False)
+
+
+@pytest.mark.parametrize("bytes_per_gb", [1e9, 2**30])
+@pytest.mark.parametrize(
+    ("memory_gb", "target", "draft"), [(16, LARGE, SMALL), (8, LARGE, SMALL), (5.5, LARGE, None), (4, SMALL, None)]
+)
+def test_on_the_cpu_kernels_the_whole_pair_fits_8_gb(memory_gb, bytes_per_gb, target, draft):
+    check_choice(int(memory_gb * bytes_per_gb), target, draft, has_kernels=True)
+
+
+def check_choice(memory_bytes, target, draft, has_kernels):
+    chosen_target, chosen_draft, reason = choose_defaults(memory_bytes, KNOWN_MODELS, has_kernels=has_kernels)
     assert (chosen_target.name, chosen_draft and chosen_draft.name) == (target, draft)
     assert "\n" not in reason
     assert target in reason
@@ -29,13 +41,13 @@ def test_models_follow_the_memory(memory_gb, bytes_per_gb, target, draft):
 
 def test_a_choice_stays_within_its_share_exactly():
     large, small = known_model(LARGE), known_model(SMALL)
-    enough = int(projected_bytes(large, small) / MEMORY_SHARE) + 1
-    assert choose_defaults(enough, KNOWN_MODELS)[:2] == (large, small)
-    assert choose_defaults(enough - 10, KNOWN_MODELS)[:2] == (large, None)
+    enough = int(projected_bytes(large, small, has_kernels=False) / MEMORY_SHARE) + 1
+    assert choose_defaults(enough, KNOWN_MODELS, has_kernels=False)[:2] == (large, small)
+    assert choose_defaults(enough - 10, KNOWN_MODELS, has_kernels=False)[:2] == (large, None)
 
 
 def test_the_reason_tells_what_was_passed_over():
-    _, _, reason = choose_defaults(8_000_000_000, KNOWN_MODELS)
+    _, _, reason = choose_defaults(8_000_000_000, KNOWN_MODELS, has_kernels=False)
     assert reason == (
         "this machine has 8.0 GB of memory: qwen2.5-coder-0.5b will use about 1.8 GB of it "
         "(qwen2.5-coder-1.5b with draft model qwen2.5-coder-0.5b would use 5.3 GB, more than the 3.2 GB allowed)"
@@ -43,13 +55,13 @@ def test_the_reason_tells_what_was_passed_over():
 
 
 def test_a_machine_too_small_for_any_model_is_told_so():
-    _, _, reason = choose_defaults(2_000_000_000, KNOWN_MODELS)
+    _, _, reason = choose_defaults(2_000_000_000, KNOWN_MODELS, has_kernels=False)
     assert reason.endswith("the smallest model, will use about 1.8 GB of it, more than the 800.0 MB meant for it")
 
 
 def test_a_model_of_another_family_is_no_draft_model():
     foreign = dataclasses.replace(known_model(SMALL), name="foreign", family="other", roles=("draft",))
-    target, draft, _ = choose_defaults(10**12, [known_model(LARGE), foreign])
+    target, draft, _ = choose_defaults(10**12, [known_model(LARGE), foreign], has_kernels=False)
     assert (target.name, draft) == (LARGE, None)
 
 

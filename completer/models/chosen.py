@@ -2,6 +2,7 @@
 
 import logging
 
+from completer.backends.cpu import library as kernels
 from completer.config import Config
 from completer.machine import memory_bytes
 from completer.models.defaults import choose_defaults
@@ -17,7 +18,7 @@ def chosen_models(config: Config) -> tuple[InstalledModel, InstalledModel | None
     `auto` takes the target that suits the machine's memory, and for that target the draft model that goes with it
     where it is installed; any other target drafts by lookup alone unless a draft model is named.
     """
-    default_target, default_draft, _ = choose_defaults(memory_bytes(), KNOWN_MODELS)
+    default_target, default_draft, _ = choose_defaults(memory_bytes(), KNOWN_MODELS, has_kernels=not kernels.why_not())
     target = find(default_target.name if config.model.target == "auto" else config.model.target)
     if config.model.draft == "none":
         return target, None

@@ -42,7 +42,7 @@ _ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Weight:
+class Weight:
     """A tensor to write: its name and shape there, its source here. rotary_heads > 0: rows to bring back in order."""
 
     name: str
@@ -54,11 +54,15 @@ class _Weight:
     def size_bytes(self) -> int:
         return 2 * math.prod(self.shape)
 
+    def rows(self) -> np.ndarray:
+        """Its rows as the GGUF file stores them, quantised, in the order they have in transformers; a vector is one."""
+        if self.rotary_heads:
+            return _without_interleaving(self.source.data, self.rotary_heads)
+        return self.source.data if len(self.shape) > 1 else self.source.data[np.newaxis]
+
     def pieces(self) -> Iterator[np.ndarray]:
         """Its values as bfloat16 bit patterns, a few megabytes at a time."""
-        rows = self.source.data if len(self.shape) > 1 else self.source.data[np.newaxis]
-        if self.rotary_heads:
-            rows = _without_interleaving(self.source.data, self.rotary_heads)
+        rows = self.rows()
         step = max(1, _PIECE_VALUES // self.shape[-1])
         for start in range(0, len(rows), step):
             values = dequantize(rows[start : start + step], self.source.tensor_type)
@@ -73,11 +77,16 @@ class GgufModel:
 
     metadata: dict[str, Any]
     config: dict[str, Any]
-    weights: tuple[_Weight, ...]
+    weights: tuple[Weight, ...]
 
     @property
     def weight_bytes(self) -> int:
         return sum(weight.size_bytes for weight in self.weights)
+
+    @property
+    def gguf_bytes(self) -> int:
+        """Of the same weights in the GGUF file."""
+        return sum(weight.source.n_bytes for weight in self.weights)
 
 
 def open_gguf(path: Path, is_tied: bool = False) -> GgufModel:
@@ -145,7 +154,7 @@ def _config(metadata: dict[str, Any], vocabulary_size: int, is_tied: bool) -> di
     }
 
 
-def _weight(gguf_name: str, tensor: ReaderTensor, config: dict[str, Any]) -> _Weight:
+def _weight(gguf_name: str, tensor: ReaderTensor, config: dict[str, Any]) -> Weight:
     name = _TENSORS.get(gguf_name) or _layer_weight_name(gguf_name)
     if config["model_type"] == "llama" and name.endswith(".bias"):
         raise _cannot_convert(f"tensor {gguf_name!r}")
@@ -153,7 +162,7 @@ def _weight(gguf_name: str, tensor: ReaderTensor, config: dict[str, Any]) -> _We
     rotary_heads = 0
     if config["model_type"] == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
         rotary_heads = config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"]
-    return _Weight(name, shape, tensor, rotary_heads)
+    return Weight(name, shape, tensor, rotary_heads)
 
 
 def _layer_weight_name(gguf_name: str) -> str:
@@ -181,7 +190,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _write_safetensors(path: Path, weights: tuple[_Weight, ...], advance: Advance) -> str:
+def _write_safetensors(path: Path, weights: tuple[Weight, ...], advance: Advance) -> str:
     """Layout: https://github.com/huggingface/safetensors#format. The data starts on a 64-byte boundary."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0

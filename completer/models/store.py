@@ -1,7 +1,8 @@
 """The models on this disk: one folder each, found by name or by path. Fetches nothing, opens no weights.
 
-A folder of ours holds config.json, model.safetensors, tokenizer.json and completer.json, the record of what they must
-be. Any other folder in Hugging Face form (config.json, *.safetensors, tokenizer.json) is used where it is.
+A folder of ours holds config.json, model.safetensors, tokenizer.json, model.cpu where the CPU kernels can run the
+model, and completer.json, the record of what they must be. Any other folder in Hugging Face form (config.json,
+*.safetensors, tokenizer.json) is used where it is.
 """
 
 import json
@@ -25,18 +26,23 @@ from completer.models.templates import TEMPLATES, template_for
 from completer.models.tokenizer import Tokenizer
 
 RECORD = "completer.json"
+CPU_WEIGHTS = "model.cpu"
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledModel:
-    """A model that can be loaded. template None: it knows no FIM and continues plain text. config: its config.json."""
+    """A model that can be loaded. template None: it knows no FIM and continues plain text. config: its config.json.
+
+    weight_bytes: of its safetensors. no_kernels: why the CPU kernels cannot run it on any machine; mostly empty.
+    """
 
     name: str
     folder: Path
     template: FimTemplate | None
     config: dict[str, Any]
     weight_bytes: int
+    no_kernels: str = ""
 
     @property
     def family(self) -> str:
@@ -81,6 +87,11 @@ def find(name_or_path: str) -> InstalledModel:
     raise ModelNotInstalled(f"no model and no folder is called {name_or_path!r}; see `completer models list`")
 
 
+def is_ours(folder: Path) -> bool:
+    """Whether a pull made this folder."""
+    return folder.parent == paths.models_dir()
+
+
 def installed_names() -> list[str]:
     """Names that have a folder of ours, whole or not."""
     folder = paths.models_dir()
@@ -95,12 +106,15 @@ def check_content(model: InstalledModel, advance: Advance = lambda count_bytes: 
             raise _corrupt(model.folder, model.name, f"the content of {file} has changed")
 
 
-def write_record(folder: Path, gguf_sha256: str, template: FimTemplate | None, sha256: dict[str, str]) -> None:
+def write_record(
+    folder: Path, gguf_sha256: str, template: FimTemplate | None, sha256: dict[str, str], no_kernels: str = ""
+) -> None:
     """Write completer.json for the files in folder: what they were made from, and the checksum of each by name."""
     record = {
         "format_version": FORMAT_VERSION,
         "gguf_sha256": gguf_sha256,
         "template": None if template is None else template.family,
+        "no_kernels": no_kernels,
         "files": {file: {"bytes": (folder / file).stat().st_size, "sha256": sha256[file]} for file in sorted(sha256)},
     }
     with (folder / RECORD).open("w", encoding="utf-8") as stream:
@@ -161,13 +175,14 @@ def _read(folder: Path, name: str) -> InstalledModel:
         template = next((t for t in TEMPLATES if t.family == record["template"]), None)
     else:
         template = template_for(Tokenizer.load(folder))
-    return InstalledModel(name, folder, template, config, sum(file.stat().st_size for file in weights))
+    weight_bytes = sum(file.stat().st_size for file in weights)
+    return InstalledModel(name, folder, template, config, weight_bytes, record.get("no_kernels", ""))
 
 
 def _record(folder: Path, name: str) -> dict[str, Any]:
     """Our record, or an empty one for a folder that is not ours."""
     if not (folder / RECORD).exists():
-        if folder.parent == paths.models_dir():
+        if is_ours(folder):
             raise _corrupt(folder, name, f"{RECORD} is missing")
         return {}
     record = _read_json(folder / RECORD, name)
@@ -211,6 +226,5 @@ def _read_json(file: Path, name: str) -> dict[str, Any]:
 
 
 def _corrupt(folder: Path, name: str, what: str) -> ModelCorrupt:
-    is_ours = folder.parent == paths.models_dir()
-    advice = f"run `completer models pull {name}` to replace it" if is_ours else "copy it anew"
+    advice = f"run `completer models pull {name}` to replace it" if is_ours(folder) else "copy it anew"
     return ModelCorrupt(f"the model in {folder} cannot be used: {what}; {advice}")
