@@ -121,7 +121,8 @@ class RoundOutcome:
 
     emitted: tokens this round added to the text, the target's own included. accepted: drafted tokens kept.
     cut_by_stop: the text ended inside this round, so drafts behind the cut were never judged.
-    width: positions in the target pass. healing rounds carry accepted = 0 for the tokens that only retyped the seam.
+    width: positions in the target pass. healing: text at the seam was still to be retyped when the round began, so that
+    emitted and the offers begin with tokens that nobody had to guess; they count neither in accepted nor in draft.
     """
 
     state: RoundState
@@ -137,6 +138,7 @@ class RoundOutcome:
     sample_ms: float
     schedule_ms: float
     catch_up_tokens: int
+    healing: bool = False
 
 
 class RoundPlanner(Protocol):

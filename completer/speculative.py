@@ -60,6 +60,7 @@ def speculate(decoding: Decoding, cancelled: Callable[[], bool]) -> Iterator[Rou
         verified = _verify(d, draft, rows)
         d.cache.crop(len(d.token_ids) + verified.accepted)
         verified_ms = d.now_ms()
+        is_healing = bool(d.remainder)
         retyped = d.vocabulary.retyping(d.remainder, draft.token_ids) or 0
         emitted = _emit(d, [*draft.token_ids[: verified.accepted], verified.next_token])
         accepted = min(verified.accepted, len(emitted)) - retyped
@@ -77,6 +78,7 @@ def speculate(decoding: Decoding, cancelled: Callable[[], bool]) -> Iterator[Rou
             sample_ms=verified_ms - answered_ms,
             schedule_ms=chosen_ms - started_ms + d.now_ms() - verified_ms,
             catch_up_tokens=d.sources.catch_up_tokens,
+            healing=is_healing,
         )
         d.prefill_ms = 0.0
         d.planner.observe(outcome)

@@ -1,0 +1,148 @@
+"""The controller: a planner for every request, over one memory and one store. What the editor service talks to.
+
+Planners run on the engine's thread, news is taken on the store's: one lock between them, held for microseconds. Nothing
+here waits for a disk.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from adaptive.context_key import NO_PROJECT, Project, project_of
+from adaptive.cost import Cost
+from adaptive.learned import Learned
+from adaptive.memory import Memory
+from adaptive.news import Key, Known, News, SuggestionCount, SuggestionKey
+from adaptive.planner import LearningPlanner
+from completer.draft.source import MAX_K
+from completer.request import Choice, RoundOutcome, RoundPlanner, RoundState
+
+CHECKED_ONE_IN = 50
+"""Automatic requests, one of which runs plain to check what speculation is said to save."""
+
+
+class SuggestionEvent(Protocol):
+    """What became of a suggestion, as the editor service records it. project_id: a project's id, or its root."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def project_id(self) -> str: ...
+    @property
+    def chars(self) -> int: ...
+    @property
+    def of_chars(self) -> int: ...
+
+
+class Controller:
+    def __init__(
+        self,
+        clock_s: Callable[[], float] = time.time,
+        clock_ms: Callable[[], float] = lambda: time.perf_counter() * 1000.0,
+        rng: random.Random | None = None,
+    ) -> None:
+        """clock_ms: the engine's. What is learned lasts as long as the controller, unless a Writer stores its news."""
+        self.memory = Memory()
+        self.cost = Cost.unknown()
+        self._suggestions: dict[SuggestionKey, SuggestionCount] = {}
+        self._branches: dict[str, str] = {}
+        self._clock_s, self._clock_ms = clock_s, clock_ms
+        self._rng = rng or random.Random()
+        self.lock = threading.Lock()
+
+    def planner(
+        self,
+        language: str,
+        project: Project = NO_PROJECT,
+        max_k: int = MAX_K,
+        has_draft_model: bool = True,
+        is_automatic: bool = False,
+        branch: str = "",
+    ) -> RoundPlanner:
+        """A planner for one completion. One in CHECKED_ONE_IN automatic ones decodes plainly, as a check.
+
+        branch: what is checked out, where that is known; a change of it makes old counts weigh less.
+        """
+        key = Key(project.id, language)
+        with self.lock:
+            self.memory.projects[project.id] = project
+            learned = self.memory.learned(key)
+            if branch and self._branches.setdefault(project.id, branch) != branch:
+                self._branches[project.id] = branch
+                learned.soften("another branch is checked out: what was counted before weighs half", self._clock_s())
+        planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s, max_k, has_draft_model)
+        is_check = is_automatic and self._rng.randrange(CHECKED_ONE_IN) == 0
+        return _Counted(self, key, planner, is_check)
+
+    def calibrate(self, verify_ms: Mapping[int, Sequence[float]], draft_ms: Sequence[float] = ()) -> None:
+        """Take over measured times: of passes by width, and of single steps of the draft model."""
+        with self.lock:
+            self.cost.replace(Cost.measured(verify_ms, draft_ms))
+
+    def record(self, event: SuggestionEvent) -> None:
+        """Count what became of a suggestion."""
+        with self.lock:
+            key = SuggestionKey(self._project_id(event.project_id), event.language, event.kind)
+            count = self._suggestions.setdefault(key, SuggestionCount())
+            count.add(SuggestionCount(1, event.chars, event.of_chars))
+
+    def learned(self, language: str, project: Project = NO_PROJECT) -> Learned:
+        """What is known of a language in a project; to be read under `lock`."""
+        return self.memory.learned(Key(project.id, language))
+
+    def take_news(self) -> News:
+        """What has happened since the last call."""
+        with self.lock:
+            suggestions, self._suggestions = self._suggestions, {}
+            return News(self.memory.take_news(), dict(self.memory.projects), suggestions, self.cost.as_document())
+
+    def rebase(self, known: Mapping[Key, Known], projects: Mapping[str, Project], cost: Cost | None) -> None:
+        """Go on from what a store holds, all news taken so far included.
+
+        cost: as measured before on this machine, taken over while nothing better is known.
+        """
+        with self.lock:
+            self.memory.projects = {**projects, **self.memory.projects}
+            self.memory.rebase(known, self._clock_s())
+            if cost is not None and self.cost.is_relative:
+                self.cost.replace(cost)
+
+    def _project_id(self, name: str) -> str:
+        if not name or name in self.memory.projects:
+            return name
+        known = next((project.id for project in self.memory.projects.values() if project.root == name), None)
+        if known is not None:
+            return known
+        project = project_of(None, Path(name))
+        self.memory.projects[project.id] = project
+        return project.id
+
+
+class _Counted:
+    """A planner under the controller's lock, with its rounds counted."""
+
+    def __init__(self, controller: Controller, key: Key, planner: LearningPlanner, is_check: bool) -> None:
+        self._controller, self._key, self._planner = controller, key, planner
+        self._is_check = is_check
+
+    def choose(self, state: RoundState) -> Choice:
+        if self._is_check:
+            return Choice()
+        with self._controller.lock:
+            return self._planner.choose(state)
+
+    def observe(self, outcome: RoundOutcome) -> None:
+        with self._controller.lock:
+            tally = self._controller.memory.tally(self._key)
+            is_first = self._planner.rounds == 0
+            seen = self._planner.observe(outcome)
+            tally.observe(outcome, seen)
+            if is_first:
+                tally.completions += 1
+            elif self._is_check:
+                tally.observe_check(seen.ms / seen.plain_ms)

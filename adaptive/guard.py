@@ -1,0 +1,42 @@
+"""The promise that speculation does not cost time: an account of passes saved, with a credit that runs out. Pure.
+
+The text being the same, a round of n tokens that took t milliseconds has saved n - t / plain_ms passes against plain
+decoding. The account takes savings up to a ceiling, so that old gains do not pay for a long loss. When it is overdrawn
+every round is plain for a while, twice as long each time in a row, and then little credit is given.
+"""
+
+from dataclasses import dataclass
+
+CREDIT_PASSES = 4.0
+AGAIN_PASSES = 1.5
+CEILING_PASSES = 4.0
+SHORTEST_PAUSE = 32
+LONGEST_PAUSE = 1024
+
+
+@dataclass(slots=True)
+class Guard:
+    balance: float = 0.0
+    pause: int = 0
+    next_pause: int = SHORTEST_PAUSE
+
+    @property
+    def is_closed(self) -> bool:
+        return self.pause > 0
+
+    @property
+    def credit(self) -> float:
+        """Passes that the next round may lose."""
+        return 0.0 if self.pause else self.balance + CREDIT_PASSES
+
+    def observe(self, tokens: int, ms: float, plain_ms: float, is_plain: bool) -> None:
+        if self.pause:
+            self.pause -= 1
+        elif not is_plain:
+            self.balance = min(self.balance + tokens - ms / plain_ms, CEILING_PASSES)
+            if self.balance <= -CREDIT_PASSES:
+                self.pause = self.next_pause
+                self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
+                self.balance = AGAIN_PASSES - CREDIT_PASSES
+            elif self.balance >= CEILING_PASSES:
+                self.next_pause = SHORTEST_PAUSE

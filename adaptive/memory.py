@@ -1,0 +1,75 @@
+"""What is known under all keys of one environment, and what of it is news to the store. Pure: time comes in.
+
+A new project starts from the other projects in its language, and those from all others: that is worked out from the
+counts of the projects themselves, when a key is first used, so that nothing is counted twice.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from adaptive.acceptance import Acceptance
+from adaptive.context_key import Project
+from adaptive.counts import Counts, expected, no_counts
+from adaptive.learned import Learned
+from adaptive.news import Key, KeyNews, Known
+from adaptive.tally import Tally
+
+
+class Memory:
+    def __init__(self) -> None:
+        self.projects: dict[str, Project] = {}
+        self._known: dict[Key, Known] = {}
+        self._learned: dict[Key, Learned] = {}
+        self._tallies: dict[Key, Tally] = {}
+        self._is_stored: set[Key] = set()
+
+    def learned(self, key: Key) -> Learned:
+        """What is known under the key, to be learned on."""
+        if key not in self._learned:
+            known = self._known.get(key) or Known(no_counts(), {})
+            acceptance = Acceptance(self._prior(key), known.counts, known.state.get("shift"))
+            self._learned[key] = Learned(acceptance, known.state, known.changes)
+        return self._learned[key]
+
+    def tally(self, key: Key) -> Tally:
+        """Where to count what happens under the key. What is counted is news."""
+        return self._tallies.setdefault(key, Tally())
+
+    def take_news(self) -> dict[Key, KeyNews]:
+        """What has happened since the last call."""
+        news = {}
+        for key, tally in self._tallies.items():
+            learned = self._learned[key]
+            news[key] = KeyNews(learned.acceptance.take_news(), learned.state(), learned.take_changes(), tally)
+            self._is_stored.add(key)
+        self._tallies = {}
+        return news
+
+    def rebase(self, known: Mapping[Key, Known], at_s: float) -> None:
+        """Go on from what the store holds, which contains all news taken so far."""
+        self._is_stored |= self._known.keys()
+        self._known = dict(known)
+        for key, learned in self._learned.items():
+            if key in known:
+                learned.acceptance.rebase(self._prior(key), known[key].counts)
+            elif key in self._is_stored:  # somebody has reset it
+                learned.restart(Acceptance(self._prior(key)), at_s)
+            else:
+                learned.acceptance.rebase(self._prior(key), no_counts())
+        self._is_stored &= known.keys()
+
+    def _prior(self, key: Key) -> dict[str, np.ndarray]:
+        project = self.projects.get(key.project_id)
+        parent = Key(project.parent_id, key.language) if project is not None and project.parent_id else None
+        others = [(other, counts) for other, counts in self._all_counts() if other != key]
+        return expected(
+            [counts for other, counts in others if other == parent],
+            [counts for other, counts in others if other.language == key.language],
+            [counts for other, counts in others if other.language != key.language],
+        )
+
+    def _all_counts(self) -> Iterable[tuple[Key, Counts]]:
+        for key in self._known.keys() | self._learned.keys():
+            learned = self._learned.get(key)
+            yield key, learned.acceptance.counts if learned is not None else self._known[key].counts

@@ -1,0 +1,192 @@
+"""The planner that learns: each round, which draft to verify and how much of it. Pure: clock and knowledge come in.
+
+The index of a choice is what it gains over the long run: expected tokens minus R times expected milliseconds, R being
+the tokens per millisecond achieved under this key. At the fixed point this maximises tokens over time (Dinkelbach);
+the best ratio of each single round would not, as rounds differ in what they are offered. Plain decoding is a choice.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from adaptive.buckets import DRAFT_MODEL, LOOKUPS, match_bucket
+from adaptive.cost import WIDEST, Cost
+from adaptive.learned import Learned, Seen
+from adaptive.pending import Pending
+from completer.draft.source import MAX_K
+from completer.request import Choice, RoundOutcome, RoundState
+
+MARGIN_TOKENS = 0.02
+"""A draft must promise so many tokens more than plain decoding."""
+
+DRAFT_MODEL_MOST = 8
+STOPS_BELOW = (0.0, 0.3, 0.5, 0.7, 0.85)
+_SHORTEST_LOOK = 4.0
+"""Catching up with a whole prompt is paid once and serves all rounds to come: at least so many tokens."""
+
+
+class LearningPlanner:
+    """Plans the rounds of one completion. observe is called after every round that choose began."""
+
+    def __init__(
+        self,
+        learned: Learned,
+        cost: Cost,
+        clock_ms: Callable[[], float],
+        clock_s: Callable[[], float],
+        max_k: int = MAX_K,
+        has_draft_model: bool = True,
+    ) -> None:
+        """clock_ms: the engine's, on which deadlines lie."""
+        self._learned, self._cost = learned, cost
+        self._clock_ms, self._clock_s = clock_ms, clock_s
+        self._max_k, self._has_draft_model = max_k, has_draft_model
+        self._pending = Pending()
+        self._rounds = 0
+        self._has_drafted = False
+
+    @property
+    def rounds(self) -> int:
+        return self._rounds
+
+    def choose(self, state: RoundState) -> Choice:
+        cost, learned = self._cost, self._learned
+        rate = learned.rate(cost.plain_ms)
+        plain = 1.0 - rate * cost.plain_ms
+        if learned.guard.is_closed:
+            return Choice()
+        best, chosen = plain + MARGIN_TOKENS, Choice()
+        room = min(state.remaining_tokens - 1, self._max_k, self._most_in_time(state), self._most_on_credit())
+        if room < 1:
+            return chosen
+        for source in LOOKUPS:
+            draft = state.offers.get(source)
+            if draft is not None:
+                chances = learned.acceptance.chances(source, match_bucket(draft.match_length), min(room, len(draft)))
+                index, k = self._best_k(chances, rate)
+                if index > best:
+                    best, chosen = index, Choice(source, k)
+        if state.draft_lag_tokens is not None and self._has_draft_model:
+            room = min(room, DRAFT_MODEL_MOST)
+            index_at, choice = self._draft_model(state, rate, room)
+            if index_at > best:
+                return choice
+            lost_ms = (best - index_at) / rate
+            if self._rounds and learned.may_explore(lost_ms):
+                hoped, choice = self._draft_model(state, rate, room, optimism=1.0)
+                if hoped > best:
+                    learned.explored(lost_ms)
+                    return choice
+        return chosen
+
+    def observe(self, outcome: RoundOutcome) -> Seen:
+        cost, learned, acceptance = self._cost, self._learned, self._learned.acceptance
+        drafted = len(outcome.draft)
+        if outcome.healing:
+            self._observe_healing(outcome)
+        else:
+            self._pending.add(outcome.state.offers)
+            self._pending.written(outcome.emitted, acceptance.trial)
+        if outcome.choice.source == DRAFT_MODEL and outcome.choice.k:
+            self._observe_draft_model(outcome)
+        plain_ms = cost.plain_ms
+        more_ms = cost.verify_ms[min(outcome.width, WIDEST)] - cost.verify_ms[min(drafted + 1, WIDEST)]
+        other_ms = outcome.sample_ms + outcome.schedule_ms
+        cost.observe_verify(outcome.width, outcome.verify_ms)
+        cost.observe_overhead(other_ms)
+        tokens = outcome.accepted + 1 if outcome.healing else len(outcome.emitted)
+        own_ms = max(0.5 * outcome.verify_ms, outcome.verify_ms - max(0.0, more_ms))
+        seen = Seen(tokens, own_ms + outcome.draft_ms + other_ms, plain_ms)
+        learned.observe_round(outcome.choice, drafted, seen, self._clock_s())
+        if not self._rounds:
+            learned.observe_start()
+        self._rounds += 1
+        return seen
+
+    def _observe_healing(self, outcome: RoundOutcome) -> None:
+        """The offers begin with what is retyped: only the draft that was verified is known without it."""
+        offer = outcome.state.offers.get(outcome.choice.source)
+        if offer is not None:
+            bucket = match_bucket(offer.match_length)
+            failed = outcome.accepted < len(outcome.draft) and not outcome.cut_by_stop
+            for position in range(outcome.accepted + failed):
+                self._learned.acceptance.trial(outcome.choice.source, bucket, position, position < outcome.accepted)
+
+    def _observe_draft_model(self, outcome: RoundOutcome) -> None:
+        draft, choice = outcome.draft, outcome.choice
+        failed = outcome.accepted < len(draft) and not outcome.cut_by_stop
+        stopped = choice.stop_below if len(draft) < choice.k and not outcome.healing else 0.0
+        self._learned.acceptance.model_trials(draft.token_probs, outcome.accepted, failed, stopped)
+        if not self._has_drafted:
+            self._learned.observe_first_draft(outcome.catch_up_tokens)
+            self._has_drafted = True
+        if not outcome.healing:  # those that retype are drafted too
+            self._cost.observe_draft(len(draft) + (stopped > 0.0), outcome.catch_up_tokens, outcome.draft_ms)
+
+    def _best_k(self, chances: Sequence[float], rate: float) -> tuple[float, int]:
+        """The best index of a looked-up draft whose tokens have these chances, and its k."""
+        verify_ms, goes_on = self._cost.verify_ms, self._learned.goes_on
+        best, best_k = -math.inf, 0
+        tokens = survives = 1.0
+        for k, chance in enumerate(chances, start=1):
+            survives *= chance * goes_on
+            tokens += survives
+            index = tokens - rate * (verify_ms[k + 1] + self._cost.overhead_ms)
+            if index > best:
+                best, best_k = index, k
+        return best, best_k
+
+    def _draft_model(self, state: RoundState, rate: float, room: int, optimism: float = 0.0) -> tuple[float, Choice]:
+        """The best index of a draft by the draft model, and how to get it.
+
+        optimism: standard deviations by which the target may like its tokens better than is known.
+        """
+        cost, acceptance, goes_on = self._cost, self._learned.acceptance, self._learned.goes_on
+        best, choice = -math.inf, Choice()
+        fixed_ms = cost.overhead_ms + self._catch_up_ms(state)
+        for stop_below in STOPS_BELOW:
+            tokens = survives = width = begun = 1.0
+            draft_ms = 0.0
+            for k, (drafted, accepted, doubt) in enumerate(acceptance.model_chances(stop_below)[:room], start=1):
+                if optimism:
+                    accepted = min(drafted, accepted + optimism * doubt)
+                draft_ms += begun * cost.draft_step_ms
+                begun *= drafted  # a draft goes on whether or not it is right
+                width += begun
+                survives *= accepted * goes_on
+                tokens += survives
+                index = tokens - rate * (self._verify_ms(width) + draft_ms + fixed_ms)
+                if index > best:
+                    best, choice = index, Choice(DRAFT_MODEL, k, stop_below)
+        return best, choice
+
+    def _verify_ms(self, width: float) -> float:
+        low = int(width)
+        verify_ms = self._cost.verify_ms
+        return verify_ms[low] + (width - low) * (verify_ms[low + 1] - verify_ms[low])
+
+    def _catch_up_ms(self, state: RoundState) -> float:
+        """What this round has to bear of it."""
+        lag: float = (state.draft_lag_tokens or 0) - 1
+        if not self._has_drafted and self._learned.first_catch_up is not None:
+            lag = min(lag, self._learned.first_catch_up)  # its cache has most of the prompt, usually
+        if lag <= 2:
+            return 0.0
+        to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / (1.0 - self._learned.goes_on)))
+        return lag * self._cost.catch_up_ms / max(1.0, to_come / 2.0)
+
+    def _most_on_credit(self) -> int:
+        """The longest draft that, all of it wrong, costs no more than the guard allows."""
+        plain_ms = self._cost.plain_ms
+        return (
+            bisect_right(self._cost.verify_ms, self._cost.verify_ms[1] + self._learned.guard.credit * plain_ms, lo=1)
+            - 2
+        )
+
+    def _most_in_time(self, state: RoundState) -> int:
+        """The longest draft whose round ends before the deadline; the shortest where none does."""
+        if state.deadline_ms is None or state.first_line_done:
+            return MAX_K
+        left_ms = state.deadline_ms - self._clock_ms()
+        fitting = bisect_right(self._cost.verify_ms, left_ms - self._cost.overhead_ms, lo=1) - 1
+        return max(1, fitting - 1)
