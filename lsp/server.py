@@ -209,7 +209,8 @@ class CompleterServer(LanguageServer):
 
     async def completion(self, params: types.CompletionParams) -> types.CompletionList:
         """For editors without inline completion. Whether it was asked for by hand they do not say."""
-        item = await self._completions.answer(params.text_document.uri, params.position, is_automatic=True)
+        uri = params.text_document.uri
+        item = await self._completions.answer(uri, params.position, is_automatic=True, may_grow=False)
         encoding = self.session.documents.encoding
         return types.CompletionList(is_incomplete=True, items=[] if item is None else [popup_item(item, encoding)])
 

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from lsp.worker import AGING_S, RETRY_S, Job, Worker
+from tests.editor import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,9 +45,7 @@ class Bench:
         return job
 
     async def until(self, count: int) -> list[Any]:
-        async with asyncio.timeout(10):
-            while len(self.log) < count:
-                await asyncio.sleep(0.001)
+        await until(lambda: len(self.log) >= count)
         return self.log
 
 
@@ -175,9 +174,7 @@ async def test_states_are_announced_in_the_event_loop(bench):
     bench.job("first")
     await bench.until(2)
     bench.worker.unload()
-    async with asyncio.timeout(10):
-        while bench.worker.state != "unloaded":
-            await asyncio.sleep(0.001)
+    await until(lambda: bench.worker.state == "unloaded")
     await asyncio.sleep(0)
     assert {name for _, name in states} == {"MainThread"}
     bench.job("second")
