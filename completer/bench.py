@@ -21,6 +21,7 @@ from completer.config import Config, PromptConfig
 from completer.errors import InputError
 from completer.flags import takes_config
 from completer.privacy.rules import Privacy
+from completer.running import make_room
 
 if TYPE_CHECKING:
     from completer.arms import Run
@@ -124,6 +125,7 @@ def bench(
     seconds = minutes * 60 if minutes is not None else QUICK_SECONDS if quick else math.inf
     plan = (QUICK if quick else FULL).asked(sources, ks, wanted)
     files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
+    make_room()
     where = [str(path) for path in paths] or ["the packages of the running Python"]
     measured = _measure(config, plan, files, seed, started + seconds, peers)
     document = document_of(measured) | {"files_from": where, "seed": seed}

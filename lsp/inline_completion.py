@@ -59,8 +59,8 @@ class InlineCompletions:
         session = self._session
         session.service.refresh()
         document = session.documents.get(uri)
-        place = document.place(position, selected) if document is not None else None
-        is_wanted = session.options.automatic or not is_automatic
+        place = session.documents.place(document, position, selected) if document is not None else None
+        is_wanted = session.is_wanted(is_automatic)
         if document is None or place is None or not is_wanted or session.refusal(document) is not None:
             session.suggestions.give_up()
             self._answered(None)
@@ -83,12 +83,17 @@ class InlineCompletions:
         """Read ahead what a request at this position will need, while nobody waits for anything."""
         session = self._session
         document = session.documents.get(uri)
-        place = document.place(position) if document is not None else None
-        is_time = session.service.worker.state == "ready" and session.service.may_work_ahead()
-        if document is None or place is None or not is_time or session.refusal(document) is not None:
+        place = session.documents.place(document, position) if document is not None else None
+        is_ready = session.service.worker.state == "ready"
+        if document is None or place is None or not is_ready or session.refusal(document) is not None:
             return
         request = session.request(place)
-        request = replace(request, context_chunks=session.context(request))
+        self._warm(replace(request, context_chunks=session.context(request)))
+
+    def _warm(self, request: CompletionRequest) -> None:
+        session = self._session
+        if not session.service.may_work_ahead():
+            return
         self._stop_warming()
         job: Job[None] = Job(
             lambda engine, cancelled: iter((engine.warm(request, cancelled),)),
@@ -162,7 +167,7 @@ class InlineCompletions:
         return session.suggestions.recall(full) or self._generate(full)
 
     def _generate(self, request: CompletionRequest, is_background: bool = False) -> Suggestion:
-        worker, planner = self._session.service.worker, self._session.service.planner()
+        worker, planner = self._session.service.worker, self._session.service.planner(request)
         suggestion = Suggestion(request)
         job = Job(
             lambda engine, cancelled: generate(engine, request, planner, cancelled),
@@ -192,6 +197,8 @@ class InlineCompletions:
         )
         self._session.debounce.began(result.ttft_ms / 1000)
         self._prepare_next(suggestion)
+        if result.is_brief and suggestion is self._session.suggestions.current:
+            self._warm(suggestion.request)
 
     def _prepare_next(self, suggestion: Suggestion) -> None:
         """While the user reads it: what would follow, once it is accepted."""

@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 
 AUTOMATIC = types.InlineCompletionTriggerKind.Automatic
 INVOKED = types.InlineCompletionTriggerKind.Invoked
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class Editor:

@@ -21,7 +21,7 @@ class Bench:
         self.now_s = 0.0
         self.loads = 0
         self.failure: Exception | None = None
-        self.forgotten = 0
+        self.forgotten = self.rests = 0
         self.log: list[Any] = []
         self.worker = Worker(self.load, asyncio.get_running_loop(), clock_s=lambda: self.now_s)
 
@@ -33,6 +33,9 @@ class Bench:
 
     def forget(self) -> None:
         self.forgotten += 1
+
+    def rest(self) -> None:
+        self.rests += 1
 
     def job(self, name: str, run: Callable[..., Iterator[Any]] | None = None, is_background: bool = False) -> Job[Any]:
         job: Job[Any] = Job(
