@@ -22,6 +22,7 @@ from completer.errors import InputError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
 from completer.privacy.rules import Privacy
+from completer.running import make_room
 
 if TYPE_CHECKING:
     from completer.arms import Run
@@ -125,6 +126,7 @@ def bench(
     seconds = minutes * 60 if minutes is not None else QUICK_SECONDS if quick else math.inf
     plan = (QUICK if quick else FULL).asked(sources, ks, wanted)
     files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
+    make_room()
     where = [str(path) for path in paths] or ["the packages of the running Python"]
     with first_interrupt() as is_interrupted:
         measured = _measure(config, plan, files, seed, started + seconds, peers, is_interrupted)

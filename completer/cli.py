@@ -79,6 +79,11 @@ def cli(context: click.Context, config_path: Path | None, quiet: bool, verbose: 
 
     configure(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
     context.obj = ConfigSource(config_path or paths.config_file(), os.environ, must_exist=config_path is not None)
+    if context.invoked_subcommand in ("complete", "bench", "verify"):
+        from completer.running import offer
+        from lsp.remote import RunningDaemon
+
+        offer(context, RunningDaemon())
     if context.invoked_subcommand is None:
         from completer.status import status_lines
 

@@ -21,6 +21,7 @@ from completer.models.chosen import chosen_models
 from completer.position import offset_of, parse_place
 from completer.privacy.rules import Privacy
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, Mode, Sampling
+from completer.running import running_engine
 from completer.source_text import STDIN, read_text
 
 log = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ def complete(
     """
     request = _request(config, place, language, n, _sampling(n, temperature, top_k, top_p, seed))
     planner = _planner(config)
-    engine = load_engine(config)
+    engine = running_engine(config) or load_engine(config)
     with first_interrupt() as is_interrupted:
         chunks = engine.complete(request, planner, is_interrupted)
         results = _collect(chunks) if as_json else _stream(chunks, n)

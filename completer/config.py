@@ -141,7 +141,10 @@ class PrivacyConfig:
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
     first_line_deadline_ms: int = _setting(
-        1500, "after so long, an editor gets the first line of a completion rather than all of it", _between(1, 60_000)
+        1500,
+        "after so long, an editor gets the first line of a completion rather than all of it; of a text not read "
+        "before, only as much is read at once as this allows",
+        _between(1, 60_000),
     )
     max_document_bytes: int = _setting(
         2_000_000, "a larger document is neither completed nor read", _between(1_000, 100_000_000)
@@ -151,6 +154,12 @@ class ServiceConfig:
     )
     idle_exit_minutes: float = _setting(
         240.0, "the daemon ends when no editor was connected for so long; 0 keeps it", _between(0, 100_000)
+    )
+    on_battery: str = _setting(
+        "same",
+        "on battery, complete as ever, or only when asked for by hand (manual), or never (off); nothing is prepared "
+        "ahead there in any case",
+        _one_of("same", "manual", "off"),
     )
 
 

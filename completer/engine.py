@@ -7,7 +7,7 @@ One engine serves one thread.
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from completer.models.fim import FimTemplate
 from completer.models.tokenizer import Tokenizer
 from completer.prefix_cache import PrefixCache, Slot
 from completer.prompt import Anchor, Prompt, PromptBudget, build_prompt
+from completer.reading import ReadingPace
 from completer.request import (
     CompletionChunk,
     CompletionRequest,
@@ -41,6 +42,11 @@ FUSED_TAIL = 32
 PREFILL_WIDTH = 128
 """Tokens a prefill pass reads: wide passes read faster, and a cancelled request waits for one to end. Always the same,
 so that the same prompt gives the same keys and values every time it is read."""
+
+DRAFT_UNUSED_MS = 600_000.0
+"""A draft model that has not drafted for so long is unloaded; the next choice of it loads it again."""
+
+_BRIEF = "\0brief"  # what a document's shorter prompt is cached as, besides its whole one
 
 
 def never() -> bool:
@@ -84,6 +90,8 @@ class Engine:
         self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
         self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)
         self._anchors: OrderedDict[str, Anchor] = OrderedDict()
+        self._pace = ReadingPace()
+        self._drafted_ms = clock_ms()
 
     def complete(
         self, request: CompletionRequest, planner: RoundPlanner, cancelled: Callable[[], bool] = never
@@ -93,14 +101,26 @@ class Engine:
         cancelled is read before every round, prefill chunk and draft-model step. Closing the iterator cancels too.
         """
         started_ms = self._clock_ms()
-        prompt = self._prompt(request)
+        prompt = self._prompt(request, self.limits.budget)
+        if request.read_ms is not None:
+            missing = self._prefix_cache.missing(request.document_id, prompt.token_ids)
+            if missing > FUSED_TAIL and self._pace.ms_for(missing) > request.read_ms:
+                budget = self._pace.within(self.limits.budget, request.read_ms)
+                request = replace(request, document_id=request.document_id + _BRIEF)
+                prompt = self._prompt(request, budget)
         for alternative in range(request.n):
             yield from self._alternative(alternative, request, prompt, planner, cancelled, started_ms)
             started_ms = self._clock_ms()
+        self.rest()
+
+    def rest(self) -> None:
+        """Give back what has not been used for long."""
+        if self._draft_model is not None and self._clock_ms() - self._drafted_ms > DRAFT_UNUSED_MS:
+            self._draft_model.unload()
 
     def warm(self, request: CompletionRequest, cancelled: Callable[[], bool] = never) -> None:
-        """Read the prompt of a request that is likely to come. What was read before a cancellation stays."""
-        prompt = self._prompt(request)
+        """Read the whole prompt of a request that is likely to come. What was read before a cancellation stays."""
+        prompt = self._prompt(request, self.limits.budget)
         self._prefill(self._prefix_cache.acquire(request.document_id, prompt.token_ids), cancelled)
 
     def forget(self) -> None:
@@ -110,11 +130,9 @@ class Engine:
         if self._draft_model is not None:
             self._draft_model.forget()
 
-    def _prompt(self, request: CompletionRequest) -> Prompt:
+    def _prompt(self, request: CompletionRequest, budget: PromptBudget) -> Prompt:
         document_id = request.document_id
-        prompt = build_prompt(
-            request, self.tokenizer, self.template, self.limits.budget, self._anchors.get(document_id)
-        )
+        prompt = build_prompt(request, self.tokenizer, self.template, budget, self._anchors.get(document_id))
         self._anchors[document_id] = prompt.anchor
         self._anchors.move_to_end(document_id)
         if len(self._anchors) > self.limits.slots:
@@ -132,12 +150,15 @@ class Engine:
     ) -> Iterator[CompletionChunk]:
         slot = self._prefix_cache.acquire(request.document_id, prompt.token_ids)
         result = CompletionResult(prompt_tokens=len(prompt.token_ids), cached_tokens=slot.cache.length)
+        result.is_brief = request.document_id.endswith(_BRIEF)
         self._prefill(slot, cancelled)
         prefilled_ms = self._clock_ms()
         result.ms.prefill = prefilled_ms - started_ms
         decoding = self._decoding(alternative, request, prompt, planner, slot, cancelled, started_ms)
         shown = 0
         for outcome in speculate(decoding, cancelled):
+            if outcome.choice.source == "draft_model":
+                self._drafted_ms = self._clock_ms()
             _account(result, outcome, decoding, self._clock_ms() - started_ms)
             text, settled = decoding.stops.text, decoding.stops.settled
             if settled > shown:
@@ -154,8 +175,11 @@ class Engine:
         if last + 1 - slot.cache.length <= FUSED_TAIL:
             return
         while slot.cache.length < last and not cancelled():
-            end = min(slot.cache.length + PREFILL_WIDTH, last)
-            self.target.forward(slot.cache, slot.token_ids[slot.cache.length : end], rows=0)
+            begin, end = slot.cache.length, min(slot.cache.length + PREFILL_WIDTH, last)
+            began_ms = self._clock_ms()
+            self.target.forward(slot.cache, slot.token_ids[begin:end], rows=0)
+            if end - begin == PREFILL_WIDTH:
+                self._pace.measured(PREFILL_WIDTH, self._clock_ms() - began_ms)
 
     def _decoding(
         self,

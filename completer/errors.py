@@ -14,7 +14,14 @@ CompleterError               exit code 1
 
 
 class CompleterError(Exception):
+    """command: the one to run, where one mends it. model: which is missing, where it is one known by name."""
+
     exit_code = 1
+
+    def __init__(self, message: str, command: str | None = None, model: str | None = None) -> None:
+        super().__init__(message)
+        self.command = command
+        self.model = model
 
 
 class UsageError(CompleterError):

@@ -14,6 +14,7 @@ from completer.errors import InputError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
 from completer.privacy.rules import Privacy
+from completer.running import make_room
 
 if TYPE_CHECKING:
     from completer.engine import Engine
@@ -221,6 +222,7 @@ def _outcome(problem: "Problem", completed: "Completed", runs: bool) -> "Outcome
 def _engine(config: Config, max_tokens: int = 0) -> "Engine":
     from completer.loading import load_engine
 
+    make_room()
     completion = replace(config.completion, max_tokens=max(max_tokens, config.completion.max_tokens))
     return load_engine(replace(config, completion=completion))
 

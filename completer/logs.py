@@ -26,7 +26,7 @@ def configure(stderr_level: int) -> None:
     """Send records of our own packages to stderr from stderr_level on, and to the log file from INFO on."""
     stderr = logging.StreamHandler(sys.stderr)
     stderr.setLevel(stderr_level)
-    stderr.setFormatter(logging.Formatter("completer: %(levelname)s: %(message)s"))
+    stderr.setFormatter(_TextFree("completer: %(levelname)s: %(message)s"))  # an editor keeps what it reads there
     file = _LogFile(log_file(), maxBytes=_MAX_BYTES, backupCount=_OLDER_FILES, encoding="utf-8", delay=True)
     file.setLevel(logging.INFO)
     file.setFormatter(_TextFree("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))

@@ -12,10 +12,10 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from completer.arms import Run
+from completer.backends.chosen import choose_device, choose_dtype
 from completer.config import ModelConfig
 from completer.engine import Engine
 from completer.holes import Hole
-from completer.loading import choose_device, choose_dtype
 from completer.models.store import InstalledModel
 from completer.prompt import build_prompt
 

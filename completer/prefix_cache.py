@@ -59,5 +59,11 @@ class PrefixCache:
         self._slots.append(slot)
         return slot
 
+    def missing(self, document_id: str, token_ids: Sequence[int]) -> int:
+        """How many of token_ids would have to be read for a document."""
+        slot = next((s for s in self._slots if s.document_id == document_id), None)
+        known = [] if slot is None else slot.token_ids[: slot.cache.length]
+        return len(token_ids) - common_prefix_length(known, token_ids)
+
     def clear(self) -> None:
         self._slots.clear()

@@ -15,6 +15,7 @@ import click
 from completer.config import Config
 from completer.flags import takes_config
 from completer.privacy.rules import Privacy
+from completer.running import make_room
 
 if TYPE_CHECKING:
     from completer.arms import Arm, Run
@@ -79,6 +80,7 @@ def verify(config: Config, paths: tuple[Path, ...], limit: int, seed: int, nativ
     files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
     _, draft_model = chosen_models(config)
     arms = speculative_arms(KS, has_draft_model=draft_model is not None)
+    make_room()
     engine = load_engine(config)
     share = -(-limit // sum(CLASSES.values()))
     counts = {kind: count * share for kind, count in CLASSES.items()}

@@ -28,7 +28,7 @@ def lsp(source: ConfigSource, in_process: bool, stdio: bool) -> None:
 
     All editors share one daemon, which has the model and starts with the first of them.
     """
-    if in_process or os.name == "nt":
+    if in_process:
         from lsp.stdio import serve_stdio
 
         serve_stdio(source, _load_engine)
@@ -113,17 +113,16 @@ def _print(status: dict[str, Any] | None) -> None:
 
 
 def _load_engine(config: Config) -> Any:
-    """A core is left to the user, and to the editor that shows what the others compute."""
+    """A core is left to the user and the editor, where there are more than two: of two, one alone would be too slow."""
     from completer import machine
     from completer.loading import load_engine
 
-    threads = config.model.threads or max(1, machine.physical_cores() - 1)
+    cores = machine.performance_cores()
+    threads = config.model.threads or max(min(2, cores), cores - 1)
     return load_engine(replace(config, model=replace(config.model, threads=threads)))
 
 
 def _socket_path() -> Path:
-    if os.name == "nt":
-        raise CompleterError("there is no shared daemon on Windows; every editor has a model of its own")
     from lsp.endpoint import socket_path
 
     return socket_path()

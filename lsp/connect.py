@@ -13,8 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from lsp import loopback
 from lsp.frames import as_frame, frame, read_frame
 from lsp.protocol import STATUS, STOPPING
 from lsp.replay import Replay
@@ -48,6 +50,8 @@ def reach_daemon(path: str, command: Sequence[str], start_s: float = START_S) ->
 
 def connect(path: str) -> socket.socket | None:
     """None when nobody listens there: no daemon has been started, or one has left its socket behind."""
+    if path.endswith(loopback.SUFFIX):
+        return loopback.connect(Path(path))
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(path)
@@ -60,7 +64,10 @@ def connect(path: str) -> socket.socket | None:
 def spawn(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     """A process of its own that outlives this one and its terminal."""
     nothing = subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
+    flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows
+    return subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True, creationflags=flags
+    )
 
 
 class Bridge:

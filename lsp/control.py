@@ -29,7 +29,7 @@ def ask(path: Path, method: str, params: dict[str, Any] | None = None) -> Any:
 
 def retire_older(path: Path) -> None:
     """Stop idle daemons of the same user that speak an older protocol; those in use stay until they are not."""
-    for other in path.parent.glob("*.sock"):
+    for other in path.parent.glob(f"*{path.suffix}"):
         match = re.fullmatch(r"(.+)-(\d+)", other.stem)
         if match and match[1] == path.stem.rpartition("-")[0] and int(match[2]) < PROTOCOL_MAJOR:
             ask(other, STOP_DAEMON, {"onlyIfIdle": True})

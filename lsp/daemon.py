@@ -5,6 +5,7 @@ what is said on them is for lsp.server.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -19,9 +20,13 @@ from pygls.protocol import lsp_method
 
 from completer import __version__
 from completer.config import Config, ConfigSource
-from lsp.protocol import DAEMON_STATUS, PROTOCOL_MAJOR, STOP_DAEMON, STOPPING, UNLOAD_MODEL
+from lsp import loopback
+from lsp.commission import complete
+from lsp.feedback import Sink
+from lsp.protocol import COMPLETE, DAEMON_STATUS, PROTOCOL_MAJOR, STOP_DAEMON, STOPPING, UNLOAD_MODEL
+from lsp.remote import fingerprint
 from lsp.server import CompleterServer, Protocol, silence_pygls
-from lsp.service import Service
+from lsp.service import Plan, Service, plan_fixed
 from lsp.worker import Engine
 
 log = logging.getLogger(__name__)
@@ -30,37 +35,42 @@ MOST_UNREAD_BYTES = 64_000_000
 """An editor that leaves more than this unread is disconnected."""
 
 
-def run_daemon(source: ConfigSource, load_engine: Callable[[Config], Engine], path: Path) -> bool:
+def run_daemon(
+    source: ConfigSource,
+    load_engine: Callable[[Config], Engine],
+    path: Path,
+    sink: Sink | None = None,
+    plan: Plan = plan_fixed,
+) -> bool:
     """Serve until told to stop or long unused; False, at once, when there is a daemon already."""
     silence_pygls()
     os.umask(0o077)
     lock = FileLock(path.with_suffix(".lock"))
     try:
         with lock.acquire(blocking=False):
-            asyncio.run(_Daemon(source, load_engine, path).run())
+            asyncio.run(_Daemon(lambda: Service(source, load_engine, sink, plan), path).run())
     except Timeout:
         return False
     return True
 
 
 class _Daemon:
-    def __init__(self, source: ConfigSource, load_engine: Callable[[Config], Engine], path: Path) -> None:
-        self._source = source
-        self._load_engine = load_engine
+    def __init__(self, make_service: Callable[[], Service], path: Path) -> None:
+        self._make_service = make_service
         self._path = path
         self._connections: dict[asyncio.Task[None], CompleterServer] = {}
         self._started_s = time.time()
         self._exit_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        self.service = Service(self._source, self._load_engine)
+        self.service = self._make_service()
         self._ended = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self.stop)
+        with contextlib.suppress(NotImplementedError):  # on Windows
+            for name in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(name, self.stop)
         self._path.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(self._connected, self._path)
-        self._path.chmod(0o600)
+        server = await self._listen()
         self._wait_for_editors()
         log.info("daemon %s listens on %s", __version__, self._path)
         await self._ended.wait()
@@ -72,6 +82,13 @@ class _Daemon:
         await asyncio.gather(*self._connections, return_exceptions=True)
         self.service.close()
         log.info("daemon ends")
+
+    async def _listen(self) -> asyncio.Server:
+        if self._path.suffix == loopback.SUFFIX:
+            return await loopback.listen(self._path, self._connected)
+        server = await asyncio.start_unix_server(self._connected, self._path)
+        self._path.chmod(0o600)
+        return server
 
     def stop(self) -> None:
         self._ended.set()
@@ -85,6 +102,7 @@ class _Daemon:
             "version": __version__,
             "protocol": PROTOCOL_MAJOR,
             "model": self.service.worker.state,
+            "engine": fingerprint(self.service.config),
             "connections": len(self._connections) - 1,
             "up_s": round(time.time() - self._started_s),
             "rss_bytes": psutil.Process().memory_info().rss,
@@ -134,9 +152,13 @@ def _protocol_of(daemon: _Daemon) -> type[Protocol]:
         def daemon_status(self, params: Any) -> dict[str, Any]:
             return daemon.status()
 
+        @lsp_method(COMPLETE)
+        async def complete_once(self, params: Any) -> dict[str, str] | None:
+            return await complete(daemon.service, params, self.notify)
+
         @lsp_method(UNLOAD_MODEL)
-        def unload_model(self, params: Any) -> None:
-            daemon.service.worker.unload()
+        async def unload_model(self, params: Any) -> None:
+            await daemon.service.unload()
 
         @lsp_method(STOP_DAEMON)
         def stop_daemon(self, params: Any) -> dict[str, bool]:

@@ -6,7 +6,7 @@ characters, and what is inserted gets the document's own line ends back. Knows n
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
@@ -36,6 +36,14 @@ class Place:
     def inserted(self, completion: str) -> str:
         """The text to insert for a completion."""
         return (self.lead + completion).replace("\n", self.line_end)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Of a notebook, whose text is a document of its own."""
+
+    uri: str
+    is_code: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -89,6 +97,7 @@ class Documents:
         self.encoding = "utf-16"
         self._max_bytes = max_document_bytes
         self._documents: dict[str, Document] = {}
+        self._cells: dict[str, list[Cell]] = {}
 
     def __iter__(self) -> Iterator[Document]:
         return iter([*self._documents.values()])
@@ -117,6 +126,39 @@ class Documents:
 
     def close(self, uri: str) -> Document | None:
         return self._documents.pop(uri, None)
+
+    def text(self, document: Document) -> str | None:
+        """All that its completions depend on: of a notebook's cell, the cells above too. None where it is not kept."""
+        return None if document.text is None else self._above(document) + readable(str(document.text))
+
+    def place(
+        self, document: Document, position: types.Position, selected: types.SelectedCompletionInfo | None = None
+    ) -> Place | None:
+        """As Document.place; in a notebook the code above is text before the cursor."""
+        place = document.place(position, selected)
+        return None if place is None else replace(place, prefix=self._above(document) + place.prefix)
+
+    def splice_cells(self, notebook: str, start: int, removed: int, added: list[Cell]) -> None:
+        """The cells of a notebook have changed: so many from one on were removed, others put in their place."""
+        self._cells.setdefault(notebook, [])[start : start + removed] = added
+
+    def close_notebook(self, notebook: str) -> None:
+        self._cells.pop(notebook, None)
+
+    def _above(self, document: Document) -> str:
+        """The code of the same language in the cells above, each a line of its own at least."""
+        for cells in self._cells.values():
+            uris = [cell.uri for cell in cells]
+            if document.uri in uris:
+                above = [cell for cell in cells[: uris.index(document.uri)] if cell.is_code]
+                return "".join(self._code(cell, document.language) for cell in above)
+        return ""
+
+    def _code(self, cell: Cell, language: str) -> str:
+        document = self._documents.get(cell.uri)
+        if document is None or document.text is None or document.language != language:
+            return ""
+        return readable(str(document.text)).rstrip("\n") + "\n\n"
 
     def _edit(self, document: Document, change: types.TextDocumentContentChangePartial) -> None:
         if document.text is not None:

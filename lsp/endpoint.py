@@ -1,4 +1,4 @@
-"""Where the daemon of a user listens: a socket in a folder that nobody else can enter."""
+"""Where the daemon of a user listens: a socket, or what stands for one, in a folder that nobody else can enter."""
 
 import os
 import stat
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from completer import paths
 from completer.errors import ResourceError
+from lsp import loopback
 from lsp.protocol import PROTOCOL_MAJOR
 
 
@@ -17,6 +18,8 @@ def socket_path() -> Path:
         info = folder.lstat()
     except OSError as error:
         raise ResourceError(f"cannot make the folder {folder}: {error.strerror}; set COMPLETER_RUNTIME_DIR") from error
+    if os.name == "nt":  # the folder is in the user's profile, which others cannot enter
+        return folder / f"user-{PROTOCOL_MAJOR}{loopback.SUFFIX}"
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
         raise ResourceError(f"{folder} must be a folder that only you can enter; chmod 700 it, or remove it")
     return folder / f"{os.getuid()}-{PROTOCOL_MAJOR}.sock"

@@ -48,44 +48,52 @@ class InlineCompletions:
         position: types.Position,
         is_automatic: bool,
         selected: types.SelectedCompletionInfo | None = None,
+        may_grow: bool = True,
     ) -> Item | None:
         """The first useful part of a completion; None where there is none to be had, or a newer request came.
 
-        An editor that understands chunks gets the rest as such. CancelledError frees the engine.
+        An editor that understands chunks gets the rest as such, unless what it shows may not grow. CancelledError
+        frees the engine.
         """
         asked = self._supersede()
         session = self._session
         session.service.refresh()
         document = session.documents.get(uri)
-        place = document.place(position, selected) if document is not None else None
-        is_wanted = session.options.automatic or not is_automatic
+        place = session.documents.place(document, position, selected) if document is not None else None
+        is_wanted = session.is_wanted(is_automatic)
         if document is None or place is None or not is_wanted or session.refusal(document) is not None:
             session.suggestions.give_up()
             self._answered(None)
             self._status.update(uri)
             return None
         request = session.request(place)
+        streams = session.options.streaming and may_grow
         try:
             suggestion = session.suggestions.find(request)
             if suggestion is None and is_automatic and not await self._is_worth_it(uri, position, asked):
                 return None
-            suggestion = await self._first_useful(request, asked)
+            suggestion = await self._first_useful(request, asked, streams)
         except asyncio.CancelledError:
             if not asked.done():
                 self._cancelled()
             raise
-        return None if suggestion is None else self._item(suggestion, place)
+        return None if suggestion is None else self._item(suggestion, place, streams)
 
     def warm(self, uri: str, position: types.Position) -> None:
         """Read ahead what a request at this position will need, while nobody waits for anything."""
         session = self._session
         document = session.documents.get(uri)
-        place = document.place(position) if document is not None else None
-        is_time = session.service.worker.state == "ready" and session.service.may_work_ahead()
-        if document is None or place is None or not is_time or session.refusal(document) is not None:
+        place = session.documents.place(document, position) if document is not None else None
+        is_ready = session.service.worker.state == "ready"
+        if document is None or place is None or not is_ready or session.refusal(document) is not None:
             return
         request = session.request(place)
-        request = replace(request, context_chunks=session.context(request))
+        self._warm(replace(request, context_chunks=session.context(request)))
+
+    def _warm(self, request: CompletionRequest) -> None:
+        session = self._session
+        if not session.service.may_work_ahead():
+            return
         self._stop_warming()
         job: Job[None] = Job(
             lambda engine, cancelled: iter((engine.warm(request, cancelled),)),
@@ -123,8 +131,10 @@ class InlineCompletions:
         await asyncio.wait({asked}, timeout=session.debounce.delay_s())
         return not asked.done() and session.edits == edits
 
-    async def _first_useful(self, request: CompletionRequest, asked: "asyncio.Future[None]") -> Suggestion | None:
-        """A suggestion that is finished, or has a whole line for an editor that understands chunks, or takes long."""
+    async def _first_useful(
+        self, request: CompletionRequest, asked: "asyncio.Future[None]", streams: bool
+    ) -> Suggestion | None:
+        """A suggestion that is finished, or has a whole line where the rest can follow, or takes long."""
         session, loop = self._session, asyncio.get_running_loop()
         deadline_s = loop.time() + session.service.config.service.first_line_deadline_ms / 1000
         while True:
@@ -134,7 +144,7 @@ class InlineCompletions:
             rest = suggestion.rest(request.fim_prefix, request.fim_suffix) or ""
             left_s = deadline_s - loop.time()
             has_line = suggestion.has_line and rest.strip() != ""
-            if suggestion.is_done or (has_line and (session.options.streaming or left_s <= 0)):
+            if suggestion.is_done or (has_line and (streams or left_s <= 0)):
                 return suggestion
             timeout_s = left_s if left_s > 0 else None
             await asyncio.wait({suggestion.changed(), asked}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -157,7 +167,7 @@ class InlineCompletions:
         return session.suggestions.recall(full) or self._generate(full)
 
     def _generate(self, request: CompletionRequest, is_background: bool = False) -> Suggestion:
-        worker, planner = self._session.service.worker, self._session.service.planner()
+        worker, planner = self._session.service.worker, self._session.service.planner(request)
         suggestion = Suggestion(request)
         job = Job(
             lambda engine, cancelled: generate(engine, request, planner, cancelled),
@@ -187,6 +197,8 @@ class InlineCompletions:
         )
         self._session.debounce.began(result.ttft_ms / 1000)
         self._prepare_next(suggestion)
+        if result.is_brief and suggestion is self._session.suggestions.current:
+            self._warm(suggestion.request)
 
     def _prepare_next(self, suggestion: Suggestion) -> None:
         """While the user reads it: what would follow, once it is accepted."""
@@ -210,7 +222,7 @@ class InlineCompletions:
             loop = asyncio.get_running_loop()
             loop.call_later(TYPED_ALONG_S, lambda: current.cancel() if self._asked is asked else None)
 
-    def _item(self, suggestion: Suggestion, place: Place) -> Item | None:
+    def _item(self, suggestion: Suggestion, place: Place, streams: bool) -> Item | None:
         begin = len(place.prefix) - len(suggestion.request.fim_prefix)
         item = Item(f"{suggestion.id}/{begin}", suggestion, begin, place)
         has_text = item.suggestion.text[begin:].strip() != ""
@@ -219,7 +231,7 @@ class InlineCompletions:
             return None
         if suggestion.is_complete:
             self._prepare_next(suggestion)
-        elif self._session.options.streaming:
+        elif streams:
             self._stream(item)
         return item
 

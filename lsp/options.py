@@ -7,13 +7,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """streaming: the editor understands completer/inlineCompletionChunk. automatic: complete while typing.
+    """streaming: the editor understands completer/inlineCompletionChunk. automatic: complete while typing. manual: when
+    asked for by hand.
     single_line: never more than the line. max_lines: 0 leaves it to the settings. popup: also in the completion popup,
     as always for an editor without inline completion.
     """
 
     streaming: bool = False
     automatic: bool = True
+    manual: bool = True
     single_line: bool = False
     max_lines: int = 0
     popup: bool = False

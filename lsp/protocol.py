@@ -17,6 +17,10 @@ anybody to the daemon, before `initialize`
     completer/daemonStatus                     -> {pid, version, state, connections, ...}
     completer/unloadModel                      -> once the memory is free
     completer/stopDaemon                       {onlyIfIdle} -> {stopping}
+    completer/complete                         {request, planner} -> null, or {message} of what failed; both as JSON
+                                               of our records, planner null for the daemon's own choice
+daemon to who asked for completer/complete
+    completer/completeChunk                    a CompletionChunk
 
 Options of a connection, as initializationOptions or as the section `completer` of its configuration: lsp/options.py.
 """
@@ -35,3 +39,5 @@ STOPPING = "completer/daemonStopping"
 DAEMON_STATUS = "completer/daemonStatus"
 UNLOAD_MODEL = "completer/unloadModel"
 STOP_DAEMON = "completer/stopDaemon"
+COMPLETE = "completer/complete"
+COMPLETE_CHUNK = "completer/completeChunk"

@@ -19,6 +19,7 @@ class Replay:
         self._configuration: Message | None = None
         self._opened: dict[str, Message] = {}
         self._texts: dict[str, Text | None] = {}
+        self._notebooks: dict[str, Message] = {}
         self._encoding = "utf-16"
 
     def sent(self, message: Message) -> None:
@@ -31,15 +32,19 @@ class Replay:
             case "workspace/didChangeConfiguration":
                 self._configuration = message
             case "textDocument/didOpen":
-                document = message["params"]["textDocument"]
-                self._texts[document["uri"]] = self._kept(document["text"])
-                self._opened[document["uri"]] = document | {"text": ""}
+                self._open(message["params"]["textDocument"])
             case "textDocument/didChange":
-                self._changed(message["params"])
+                self._change(message["params"]["textDocument"], message["params"]["contentChanges"])
             case "textDocument/didClose":
-                uri = message["params"]["textDocument"]["uri"]
-                self._opened.pop(uri, None)
-                self._texts.pop(uri, None)
+                self._close(message["params"]["textDocument"])
+            case "notebookDocument/didOpen":
+                self._open_notebook(**message["params"])
+            case "notebookDocument/didChange":
+                self._change_notebook(message["params"])
+            case "notebookDocument/didClose":
+                self._notebooks.pop(message["params"]["notebookDocument"]["uri"], None)
+                for cell in message["params"]["cellTextDocuments"]:
+                    self._close(cell)
 
     def answered(self, result: Message) -> None:
         """What `initialize` was answered with."""
@@ -50,18 +55,27 @@ class Replay:
         if self.initialize is None:
             return []
         before = [self.initialize | {"id": initialize_id}, self._initialized, self._configuration]
-        return [message for message in before if message is not None] + [self._did_open(uri) for uri in self._opened]
+        in_cells = {cell["document"] for notebook in self._notebooks.values() for cell in notebook["cells"]}
+        documents = [
+            _notification("textDocument/didOpen", {"textDocument": self._document(uri)})
+            for uri in self._opened
+            if uri not in in_cells
+        ]
+        return [*filter(None, before), *documents, *map(self._did_open_notebook, self._notebooks.values())]
 
-    def _did_open(self, uri: str) -> Message:
-        text = self._texts[uri]
-        document = self._opened[uri] | {"text": " " * (self._max_bytes + 1) if text is None else str(text)}
-        return {"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}
+    def _open(self, document: Message) -> None:
+        self._texts[document["uri"]] = self._kept(document["text"])
+        self._opened[document["uri"]] = document | {"text": ""}
 
-    def _changed(self, params: Message) -> None:
-        uri = params["textDocument"]["uri"]
+    def _close(self, document: Message) -> None:
+        self._opened.pop(document["uri"], None)
+        self._texts.pop(document["uri"], None)
+
+    def _change(self, document: Message, changes: list[Message]) -> None:
+        uri = document["uri"]
         if uri not in self._opened:
             return
-        for change in params["contentChanges"]:
+        for change in changes:
             text = self._texts[uri]
             if "range" not in change:
                 self._texts[uri] = self._kept(change["text"])
@@ -70,9 +84,38 @@ class Replay:
                 text.replace((start["line"], start["character"]), (end["line"], end["character"]), change["text"])
                 if text.size_bytes > self._max_bytes:
                     self._texts[uri] = None
-        document = self._opened[uri]
-        document["version"] = params["textDocument"].get("version", document.get("version"))
+        self._opened[uri]["version"] = document.get("version", self._opened[uri].get("version"))
+
+    def _open_notebook(self, notebookDocument: Message, cellTextDocuments: list[Message]) -> None:
+        for cell in cellTextDocuments:
+            self._open(cell)
+        self._notebooks[notebookDocument["uri"]] = notebookDocument
+
+    def _change_notebook(self, params: Message) -> None:
+        notebook, cells = self._notebooks[params["notebookDocument"]["uri"]], params["change"].get("cells") or {}
+        structure = cells.get("structure")
+        if structure is not None:
+            for document in structure.get("didOpen") or []:
+                self._open(document)
+            start, end = structure["array"]["start"], structure["array"]["start"] + structure["array"]["deleteCount"]
+            notebook["cells"][start:end] = structure["array"].get("cells") or []
+            for document in structure.get("didClose") or []:
+                self._close(document)
+        for content in cells.get("textContent") or []:
+            self._change(content["document"], content["changes"])
+
+    def _document(self, uri: str) -> Message:
+        text = self._texts[uri]
+        return self._opened[uri] | {"text": " " * (self._max_bytes + 1) if text is None else str(text)}
+
+    def _did_open_notebook(self, notebook: Message) -> Message:
+        cells = [self._document(cell["document"]) for cell in notebook["cells"] if cell["document"] in self._opened]
+        return _notification("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": cells})
 
     def _kept(self, text: str) -> Text | None:
         kept = Text(text, self._encoding)
         return kept if kept.size_bytes <= self._max_bytes else None
+
+
+def _notification(method: str, params: Message) -> Message:
+    return {"jsonrpc": "2.0", "method": method, "params": params}

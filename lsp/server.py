@@ -8,7 +8,7 @@ import asyncio
 import functools
 import logging
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from lsprotocol import types
@@ -18,6 +18,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from completer import __version__
+from lsp.documents import Cell
 from lsp.feedback import Feedback
 from lsp.inline_completion import InlineCompletions
 from lsp.items import inline_item, popup_item
@@ -117,6 +118,37 @@ class Protocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         self._server.session.closed(params.text_document.uri)
 
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        for document in params.cell_text_documents:
+            self._server.opened(document.uri, document.language_id, document.version, document.text)
+        notebook = params.notebook_document
+        self._server.session.documents.splice_cells(notebook.uri, 0, 0, _cells(notebook.cells))
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        session, cells = self._server.session, params.change.cells
+        if cells is not None and cells.structure is not None:
+            for document in cells.structure.did_open or []:
+                self._server.opened(document.uri, document.language_id, document.version, document.text)
+            array = cells.structure.array
+            added = _cells(array.cells or [])
+            session.documents.splice_cells(params.notebook_document.uri, array.start, array.delete_count, added)
+            for closed in cells.structure.did_close or []:
+                session.closed(closed.uri)
+        for content in (cells.text_content if cells is not None else None) or []:
+            session.changed(content.document.uri, content.document.version, list(content.changes))
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        self._server.session.documents.close_notebook(params.notebook_document.uri)
+        for document in params.cell_text_documents:
+            self._server.session.closed(document.uri)
+
+
+def _cells(cells: Sequence[types.NotebookCell]) -> list[Cell]:
+    return [Cell(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in cells]
+
 
 class _Nowhere:
     """Where answers go once the editor is gone."""
@@ -132,7 +164,13 @@ class CompleterServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self, service: Service, protocol: type[Protocol] = Protocol) -> None:
-        super().__init__("completer", __version__, protocol_cls=protocol, converter_factory=_converter)
+        super().__init__(
+            "completer",
+            __version__,
+            protocol_cls=protocol,
+            converter_factory=_converter,
+            notebook_document_sync=types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")]),
+        )
         self.service = service
         self.session = Session(service, self.protocol.notify)
         self.status = Status(self.session)
@@ -209,7 +247,8 @@ class CompleterServer(LanguageServer):
 
     async def completion(self, params: types.CompletionParams) -> types.CompletionList:
         """For editors without inline completion. Whether it was asked for by hand they do not say."""
-        item = await self._completions.answer(params.text_document.uri, params.position, is_automatic=True)
+        uri = params.text_document.uri
+        item = await self._completions.answer(uri, params.position, is_automatic=True, may_grow=False)
         encoding = self.session.documents.encoding
         return types.CompletionList(is_incomplete=True, items=[] if item is None else [popup_item(item, encoding)])
 

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
-
 from completer.config import Config, ConfigSource
 from completer.errors import ConfigError
 from completer.planner import fixed_planner
-from completer.request import RoundPlanner
+from completer.request import CompletionRequest, RoundPlanner
+from lsp.arrival import Arrival
 from lsp.feedback import LogSink, Sink
+from lsp.power import Power
+from lsp.remote import fingerprint
 from lsp.worker import Engine, Worker
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,13 @@ log = logging.getLogger(__name__)
 CHECK_S = 1.0
 """The settings file is looked at no more often than this."""
 
-BATTERY_CHECK_S = 30.0
+Plan = Callable[[Config, CompletionRequest], RoundPlanner]
+"""The planner for a request, under the settings in force."""
+
+
+def plan_fixed(config: Config, request: CompletionRequest) -> RoundPlanner:
+    """What the settings say, and nothing learned."""
+    return fixed_planner(config.speculation.source, config.speculation.k, config.speculation.stop_below)
 
 
 class Service:
@@ -34,25 +41,30 @@ class Service:
         source: ConfigSource,
         load_engine: Callable[[Config], Engine],
         sink: Sink | None = None,
+        plan: Plan = plan_fixed,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Must be made in the event loop. Settings that cannot be read are an error to show, not one to die of."""
+        """Must be made in the event loop. Settings that cannot be read are an error to show, not one to die of.
+
+        sink is told what becomes of suggestions; plan gives each request its planner.
+        """
         self._source = source
         self._load_engine = load_engine
         self.sink = sink or LogSink()
+        self._plan = plan
         self.clock_s = clock_s
         self.config = Config()
         self.config_error: ConfigError | None = None
         self.on_config: list[Callable[[], None]] = []
-        """Called in the event loop after `config` or `config_error` has changed."""
+        """Called in the event loop after `config`, `config_error` or how far a pull has come has changed."""
         self._version = self._file_version()
         self._read()
         idle_unload_s = self.config.service.idle_unload_minutes * 60 or None
         self.worker = Worker(self._load, asyncio.get_running_loop(), idle_unload_s, clock_s)
+        self.arrival = Arrival(self.worker, self._arrival_changed)
         self._reader = ThreadPoolExecutor(1, "reader")
         self._checked_s = clock_s()
-        self._battery_checked_s = float("-inf")
-        self._is_on_battery = False
+        self._power = Power(clock_s)
 
     def refresh(self) -> None:
         """Take over changed settings. Costs nothing when called often."""
@@ -65,30 +77,50 @@ class Service:
         self._version = version
         before = self.config
         self._read()
-        if _of_the_engine(self.config) != _of_the_engine(before):
+        if fingerprint(self.config) != fingerprint(before):
             self.worker.unload()
         for notice in [*self.on_config]:
             notice()
 
     def may_work_ahead(self) -> bool:
         """Whether there is power for work that nobody waits for yet: on battery there is none."""
-        if self.clock_s() - self._battery_checked_s > BATTERY_CHECK_S:
-            self._battery_checked_s = self.clock_s()
-            battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-            self._is_on_battery = battery is not None and battery.power_plugged is False
-        return not self._is_on_battery
+        return not self._power.is_on_battery()
+
+    def restriction(self) -> str:
+        """What service.on_battery leaves while on battery: "manual" or "off"; else "same"."""
+        policy = self.config.service.on_battery
+        return policy if policy != "same" and self._power.is_on_battery() else "same"
 
     def read(self, task: Callable[[], None]) -> None:
         """Do what reads files, beside the event loop, one after another."""
         self._reader.submit(task)
 
+    async def unload(self) -> None:
+        """Free the engine's memory; it is loaded again for the next request."""
+        freed = asyncio.get_running_loop().create_future()
+
+        def look() -> None:
+            if self.worker.state == "unloaded" and not freed.done():
+                freed.set_result(None)
+
+        self.worker.on_state.append(look)
+        try:
+            self.worker.unload()
+            await freed
+        finally:
+            self.worker.on_state.remove(look)
+
+    def _arrival_changed(self) -> None:
+        for notice in [*self.on_config]:
+            notice()
+
     def close(self) -> None:
+        self.arrival.close()
         self.worker.close()
         self._reader.shutdown(cancel_futures=True)
 
-    def planner(self) -> RoundPlanner:
-        speculation = self.config.speculation
-        return fixed_planner(speculation.source, speculation.k, speculation.stop_below)
+    def planner(self, request: CompletionRequest) -> RoundPlanner:
+        return self._plan(self.config, request)
 
     def _load(self) -> Engine:
         if self.config_error is not None:
@@ -108,7 +140,3 @@ class Service:
         except OSError:
             return None
         return info.st_mtime_ns, info.st_size
-
-
-def _of_the_engine(config: Config) -> tuple[object, ...]:
-    return config.model, config.prompt, config.cache, config.completion.max_tokens, config.speculation.exact

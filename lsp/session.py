@@ -17,6 +17,9 @@ from lsp.options import Options
 from lsp.service import Service
 from lsp.suggestions import Suggestions
 
+READ_SHARE = 0.6
+"""Of the time to the first line, for reading; the rest is for writing it."""
+
 Notify = Callable[[str, dict[str, Any]], None]
 
 
@@ -60,13 +63,13 @@ class Session:
         self.edits += 1
         if document is None:
             return
-        if document.text is None:
+        text = self.documents.text(document)
+        if text is None or document.text is None:
             self._context.closed(uri)
             self.suggestions.give_up(uri)
             return
-        text = readable(str(document.text))
         self.debounce.typed(self.service.clock_s())
-        self._context.edited(uri, text)
+        self._context.edited(uri, readable(str(document.text)))
         self.suggestions.edited(uri, text)
 
     def closed(self, uri: str) -> None:
@@ -77,7 +80,14 @@ class Session:
     def text_of(self, uri: str) -> str | None:
         """None where it is not open, or too large."""
         document = self.documents.get(uri)
-        return None if document is None or document.text is None else readable(str(document.text))
+        return None if document is None else self.documents.text(document)
+
+    def is_wanted(self, is_automatic: bool) -> bool:
+        """Whether such a request is answered, by the editor's options and the machine's power."""
+        restriction = self.service.restriction()
+        if is_automatic:
+            return self.options.automatic and restriction == "same"
+        return self.options.manual and restriction != "off"
 
     def refusal(self, document: Document) -> str | None:
         """Why a document is not completed, for the user to read; None when it is."""
@@ -103,6 +113,7 @@ class Session:
             max_tokens=completion.max_tokens,
             max_lines=options.max_lines or completion.max_lines,
             deadline_ms=completion.deadline_ms or None,
+            read_ms=self.service.config.service.first_line_deadline_ms * READ_SHARE,
         )
 
     def context(self, request: CompletionRequest) -> tuple[Any, ...]:

@@ -33,10 +33,14 @@ class Status:
         status |= {"source": None, "k": service.config.speculation.k, "acceptance": None, "tokens_per_s": None}
         error = service.config_error or worker.error
         refusal = self._session.refusal(document) if document is not None else None
+        if service.arrival.percent is not None:
+            return status | {"busy": True, "message": f"a model is being pulled: {service.arrival.percent} %"}
         if error is not None:
-            return status | {"kind": "Error", "message": str(error)}
+            return status | {"kind": "Error", "message": str(error), "command": getattr(error, "command", None)}
         if refusal is not None:
             return status | {"kind": "Inactive", "message": f"off for this file: {refusal}"}
+        if service.restriction() == "off":
+            return status | {"kind": "Inactive", "message": "off while on battery, by service.on_battery"}
         if worker.state != "ready":
             return status | {"busy": worker.state == "loading", "message": _MESSAGES[worker.state]}
         if current is None or current.result is None:

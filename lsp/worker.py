@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 EngineState = Literal["unloaded", "loading", "ready", "failed"]
 
+REST_S = 60.0
+"""How often an engine with nothing to do is told so."""
+
 AGING_S = 0.5
 """A job that has waited for this long goes before newer ones."""
 
@@ -35,6 +38,8 @@ class Engine(Protocol):
     def warm(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None: ...
 
     def forget(self) -> None: ...
+
+    def rest(self) -> None: ...
 
 
 class Job(Generic[T]):
@@ -132,15 +137,27 @@ class Worker:
 
     def _next(self) -> Job[Any] | None:
         """The next job; None when there was something else to do."""
+        idle_s = 0.0
         with self._changed:
             while not (self._is_closing or self._is_unload_wanted):
                 if (job := self._take()) is not None:
                     return job
-                was_woken = self._changed.wait(self._idle_unload_s if self._engine is not None else None)
-                self._is_unload_wanted |= not was_woken
+                idle_s = self._wait(idle_s)
             self._is_unload_wanted = False
         self._drop_engine()
         return None
+
+    def _wait(self, idle_s: float) -> float:
+        """Wait for something to do, idle for so long already; returns for how long afterwards."""
+        if self._engine is None:
+            self._changed.wait()
+            return 0.0
+        left_s = float("inf") if self._idle_unload_s is None else self._idle_unload_s - idle_s
+        if self._changed.wait(min(REST_S, left_s)):
+            return 0.0
+        self._engine.rest()
+        self._is_unload_wanted |= left_s <= REST_S
+        return idle_s + REST_S
 
     def _take(self) -> Job[Any] | None:
         if self._foreground:

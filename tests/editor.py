@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 
 AUTOMATIC = types.InlineCompletionTriggerKind.Automatic
 INVOKED = types.InlineCompletionTriggerKind.Invoked
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class Editor:
@@ -47,8 +47,19 @@ class Editor:
         )
         return await within(self.client.initialize_session(params))
 
+    @property
+    def process(self) -> asyncio.subprocess.Process:
+        """What the editor started."""
+        assert self.client._server is not None
+        return self.client._server
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        assert self.process.stdin is not None
+        return self.process.stdin
+
     async def stop(self) -> None:
-        if self.client._server is not None and self.client._server.returncode is None:
+        if self.process.returncode is None:
             await within(self.client.shutdown_session())
         await self.client.stop()
 

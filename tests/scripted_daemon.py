@@ -1,4 +1,4 @@
-"""`completer daemon run` with the scripted engine of the folder named on the command line."""
+"""`completer daemon run` by script: its arguments are the engine's folder, and perhaps a door of its own."""
 
 import logging
 import os
@@ -13,4 +13,5 @@ from tests.scripted_engine import load_scripted
 
 if __name__ == "__main__":
     logs.configure(logging.CRITICAL)
-    run_daemon(ConfigSource(paths.config_file(), os.environ), load_scripted(Path(sys.argv[1])), socket_path())
+    path = Path(sys.argv[2]) if len(sys.argv) > 2 else socket_path()
+    run_daemon(ConfigSource(paths.config_file(), os.environ), load_scripted(Path(sys.argv[1])), path)

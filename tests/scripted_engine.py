@@ -6,8 +6,12 @@ The script is a file, written by the test and read at every request:
     otherwise the completion where the document says nothing
     chunk     characters a round
     pace      "free", or "steps": every round waits until the test allows it
+    brief     true: say that the prompt was cut to what could be read in time
     warm      "gate": reading ahead goes on until it is interrupted
+    battery   true: the machine runs on its battery
+    fails     every completion fails with an error of this text
     load      "free", "gate": loading waits until the test opens it; any other text: loading fails with it
+    model     what is missing then, by name
 """
 
 import json
@@ -17,9 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from completer.config import Config
 from completer.errors import ModelNotInstalled
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, RoundPlanner, SourceCounts
+from lsp import power
 
 WAIT_S = 0.001
 
@@ -70,6 +77,8 @@ class ScriptedEngine:
     ) -> Iterator[CompletionChunk]:
         script = _script(self._folder)
         _count(self._folder / "begun")
+        if "fails" in script:
+            raise ValueError(script["fails"])
         document = script.get("writes", "")
         is_known = document.startswith(request.fim_prefix)
         text = document[len(request.fim_prefix) :] if is_known else script.get("otherwise", "")
@@ -87,6 +96,7 @@ class ScriptedEngine:
         result = CompletionResult(text=done, tokens=len(done), ttft_ms=script.get("ttft_ms", 1.0), total_ms=ms)
         result.sources = {"ngram": SourceCounts(rounds=2, drafted=4, accepted=3)}
         result.tpot_ms, result.stop_reason = 20.0, reason
+        result.is_brief = script.get("brief", False)
         yield CompletionChunk("", result=result)
 
     def warm(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
@@ -97,6 +107,9 @@ class ScriptedEngine:
         self._note(request, "", "cancelled" if cancelled() else "warm", "warmed_calls")
 
     def forget(self) -> None:
+        pass
+
+    def rest(self) -> None:
         pass
 
     def _may_go_on(self, script: dict[str, Any], cancelled: Callable[[], bool]) -> bool:
@@ -119,6 +132,7 @@ class ScriptedEngine:
             "path": request.path,
             "context": [chunk.path for chunk in request.context_chunks],
             "background": request.request_id.endswith("+"),
+            "read_ms": request.read_ms,
             "text": text,
             "stop": reason,
         }
@@ -133,10 +147,22 @@ def load_scripted(folder: Path) -> Callable[[Config], ScriptedEngine]:
         while kind == "gate" and not (folder / "gate").exists():
             time.sleep(WAIT_S)
         if kind not in ("free", "gate"):
-            raise ModelNotInstalled(kind)
+            model = _script(folder).get("model")
+            raise ModelNotInstalled(kind, model and f"completer models pull {model}", model)
         return ScriptedEngine(folder)
 
     return load
+
+
+@dataclass
+class _Battery:
+    power_plugged: bool
+
+
+def set_battery(folder: Path) -> None:
+    """Have the operating system tell what the script says, as often as it is asked."""
+    power.CHECK_S = 0.0
+    psutil.sensors_battery = lambda: _Battery(not _script(folder).get("battery", False))
 
 
 def _script(folder: Path) -> dict[str, Any]:

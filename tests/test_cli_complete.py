@@ -139,6 +139,7 @@ def test_json_is_one_document_with_the_exact_text(monkeypatch: pytest.MonkeyPatc
         "ms": {"prefill": 1.0, "draft": 0.0, "verify": 0.0, "sample": 0.0, "schedule": 0.0},
         "sources": {"ngram": {"rounds": 2, "drafted": 4, "accepted": 3}},
         "stop_reason": "line",
+        "is_brief": False,
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from completer.config import ConfigSource
 from lsp.control import ask, retire_older
 from lsp.daemon import run_daemon
 from lsp.endpoint import socket_path
@@ -65,15 +66,15 @@ def test_a_second_daemon_leaves_the_first_alone(completer):
 def test_an_editor_without_a_model_is_told_what_to_do(start):
     with start("lsp", "--stdio", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         stdin, stdout = process.stdin.buffer, process.stdout.buffer
-        initialize = {"capabilities": {}, "processId": None, "rootUri": None}
+        initialize: dict[str, Any] = {"capabilities": {}, "processId": None, "rootUri": None}
         for message in (
             {"id": 1, "method": "initialize", "params": initialize},
             {"method": "initialized", "params": {}},
         ):
             stdin.write(as_frame({"jsonrpc": "2.0"} | message))
         stdin.flush()
-        while "completer models pull" not in (body := read_frame(stdout).decode()):
-            assert '"error"' not in body
+        while b"completer models pull" not in (body := read_frame(stdout) or b""):
+            assert body and b'"error"' not in body
         stdin.write(as_frame({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}))
         stdin.write(as_frame({"jsonrpc": "2.0", "method": "exit"}))
         stdin.flush()
@@ -116,4 +117,5 @@ def test_an_idle_daemon_of_an_older_protocol_is_retired_and_one_of_a_newer_is_no
 
 def test_run_daemon_gives_up_at_once_where_one_runs(completer):
     completer("daemon", "start")
-    assert run_daemon(None, None, socket_path()) is False
+    source = ConfigSource(Path("none"), os.environ)
+    assert run_daemon(source, lambda config: pytest.fail("it has an engine already"), socket_path()) is False

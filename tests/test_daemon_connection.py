@@ -89,7 +89,7 @@ async def test_two_windows_that_open_at_once_end_with_one_daemon(open_window, sc
 async def test_closing_one_window_of_four_leaves_the_others_alone(open_window):
     windows = [await open_window() for _ in range(4)]
     await windows[1].stop()
-    assert windows[1].client._server.returncode == 0
+    assert windows[1].process.returncode == 0
     for window in (windows[0], windows[2], windows[3]):
         assert await suggestion(window) == SHOWN
     assert (await daemon_status())["connections"] == 3
@@ -101,7 +101,7 @@ async def test_a_window_that_is_killed_leaves_the_others_alone(open_window, scri
     killed.open(URI, BEGIN)
     request = killed.ask(URI)
     await until(lambda: script.count("begun") == 1)
-    killed.client._server.kill()
+    killed.process.kill()
     with pytest.raises(RuntimeError):
         await within(request)
     await until(lambda: [call["stop"] for call in script.calls()] == ["cancelled"])
@@ -230,6 +230,6 @@ async def test_a_second_window_costs_little_memory(open_window):
     before_bytes = daemon.memory_info().rss
     second = await open_window()
     assert await suggestion(second) == SHOWN
-    bridge = psutil.Process(second.client._server.pid)
+    bridge = psutil.Process(second.process.pid)
     added_bytes = daemon.memory_info().rss - before_bytes + bridge.memory_info().rss
     assert added_bytes < 60_000_000

@@ -75,13 +75,13 @@ class Chaos:
         self.pending.append(window.ask(uri, self.position(), trigger, request_id=f"c{self.random.randrange(10**9)}"))
 
     async def cancel(self, window: Editor, uri: str) -> None:
-        asked = [name for name in window.client.protocol._request_futures if str(name).startswith("c")]
+        asked = [name for name in map(str, window.client.protocol._request_futures) if name.startswith("c")]
         window.cancel(self.random.choice(asked) if asked else "unknown")
 
     async def garbage(self, window: Editor, uri: str) -> None:
         body = self.random.choice(NONSENSE)
         header = b"Content-Length: %d\r\n\r\n" % len(body)
-        window.client._server.stdin.write(self.random.choice([header + body, b"nonsense\r\n\r\n"]))
+        window.stdin.write(self.random.choice([header + body, b"nonsense\r\n\r\n"]))
 
     async def reopen(self, window: Editor, uri: str) -> None:
         window.close(uri)
@@ -94,7 +94,7 @@ class Chaos:
             os.kill(status["pid"], signal.SIGKILL)
 
     async def kill_window(self, window: Editor, uri: str) -> None:
-        window.client._server.kill()
+        window.process.kill()
         self.windows.remove(window)
         await within(window.client.stop())
         await self.open_window()
@@ -115,11 +115,14 @@ class Chaos:
 
     async def is_known(self, window: Editor, uri: str, expected: str) -> None:
         """The engine is asked about just this text, sooner or later: a daemon may be starting."""
-        async with asyncio.timeout(SETTLED_S):
+
+        async def ask() -> None:
             while expected not in {call["prefix"] + call["suffix"] for call in self.script.calls()[-20:]}:
                 with suppress(TimeoutError):
                     await window.text(uri, (self.random.randrange(3), self.random.randrange(9)))
                 await asyncio.sleep(0.01)
+
+        await within(ask(), SETTLED_S)
 
 
 def is_expected(answer: Any) -> bool:
@@ -158,12 +161,12 @@ async def test_chaos(script, monkeypatch, steps):
         assert not [window.client.messages for window in chaos.windows if window.client.messages]
         for window in chaos.windows:
             await window.stop()
-            assert window.client._server.returncode == 0
+            assert window.process.returncode == 0
         await until(lambda: ask(socket_path(), DAEMON_STATUS)["connections"] == 0)
         await until(lambda: usage(status["pid"])[1] <= files - WINDOWS)
     finally:
         for window in chaos.windows:
-            if window.client._server.returncode is None:
-                window.client._server.kill()
+            if window.process.returncode is None:
+                window.process.kill()
             await within(window.client.stop())
         ask(socket_path(), STOP_DAEMON)

@@ -127,7 +127,7 @@ async def test_unsaved_buffers(editor, script):
 async def test_messages_that_make_no_sense_are_answered_or_let_pass(editor, script):
     script.write(otherwise="ok()")
     editor.open(URI, "x = ")
-    writer = editor.client._server.stdin
+    writer = editor.stdin
     bodies = [
         "{",
         "[]",
@@ -164,5 +164,6 @@ def test_the_text_around_a_cursor_is_the_document(text, edits, line, column):
         span = types.Range(types.Position(start_line, start), types.Position(end_line, end))
         documents.change(URI, 2, [types.TextDocumentContentChangePartial(range=span, text=new)])
     place = document.place(types.Position(line, column))
+    assert place is not None
     assert place.prefix + place.suffix == readable(str(document.text))
     assert "\r" not in place.prefix + place.suffix

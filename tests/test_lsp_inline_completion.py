@@ -297,12 +297,11 @@ async def test_config_hot_reload(editor, script, tmp_path):
     folder.mkdir()
     (folder / "config.toml").write_text('[privacy]\ndisabled_languages = ["python"]\n')
 
-    async def is_off() -> bool:
-        return await editor.text(URI) is None
-
-    async with asyncio.timeout(20):
-        while not await is_off():
+    async def switched_off() -> None:
+        while await editor.text(URI) is not None:
             await asyncio.sleep(0.05)
+
+    await within(switched_off())
     assert "switched off" in (await editor.has_status(kind="Inactive")).message
 
 
@@ -341,6 +340,7 @@ async def test_registered_as_the_client_asks(start_editor, script, dynamic):
     text_document = types.TextDocumentClientCapabilities(inline_completion=inline)
     result = await editor.initialize(capabilities=types.ClientCapabilities(text_document=text_document))
     assert (result.capabilities.inline_completion_provider is None) == dynamic
+    assert result.capabilities.execute_command_provider is not None
     assert result.capabilities.execute_command_provider.commands == ("completer.accept",)
     if dynamic:
         (registration,) = await within(registered)
@@ -384,7 +384,7 @@ async def test_shown_accepted_partial_and_rejected_are_counted_and_no_text_is_lo
 
 
 def as_json(item: types.InlineCompletionItem) -> dict:
-    assert item.command is not None
+    assert item.command is not None and item.command.arguments is not None
     return {
         "insertText": item.insert_text,
         "command": {"command": item.command.command, "arguments": [*item.command.arguments]},

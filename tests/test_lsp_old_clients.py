@@ -1,19 +1,21 @@
 """Editors without inline completion get suggestions in their completion popup."""
 
+from typing import Any
+
 import pytest
 from lsprotocol import types
 
-from tests.editor import within
+from tests.editor import Editor, within
 
 pytestmark = pytest.mark.asyncio
 URI = "file:///project/a.py"
+BEGIN = "def total(items):\n    "
+WHOLE = "def total(items):\n    result = 0\n    for item in items:\n        result += item.price\n    return result\n"
 
 
-async def ask(editor) -> list[types.CompletionItem]:
+def ask(editor: Editor) -> Any:
     params = types.CompletionParams(types.TextDocumentIdentifier(URI), types.Position(*editor.end(URI)))
-    result = await within(editor.client.text_document_completion_async(params))
-    assert result.is_incomplete
-    return list(result.items)
+    return editor.client.text_document_completion_async(params)
 
 
 async def test_textdocument_completion_for_clients_without_inline_completion(start_editor, script):
@@ -25,11 +27,23 @@ async def test_textdocument_completion_for_clients_without_inline_completion(sta
     assert answer.capabilities.completion_provider is not None
     await editor.has_status(message="ready", busy=False)
     editor.open(URI, "é = 'é'; resu")
-    (item,) = await ask(editor)
-    assert (item.label, item.filter_text[:6]) == ("result = 1", "result")
-    assert item.text_edit.range == types.Range(types.Position(0, 9), types.Position(0, 13))
-    assert item.text_edit.new_text.startswith("result = 1\nprint(")
+    result = await within(ask(editor))
+    assert result.is_incomplete
+    (item,) = result.items
+    assert (item.label, item.filter_text) == ("result = 1", "result = 1")
+    assert item.text_edit == types.TextEdit(types.Range(types.Position(0, 9), types.Position(0, 13)), "result = 1")
     assert item.command.command == "completer.accept"
+
+
+async def test_a_popup_gets_all_of_it_at_once_as_nothing_can_be_added_later(start_editor, script):
+    script.write(writes=WHOLE, chunk=12)
+    editor = await start_editor()
+    await editor.initialize(popup=True, streaming=True)
+    await editor.has_status(message="ready", busy=False)
+    editor.open(URI, BEGIN)
+    (item,) = (await within(ask(editor))).items
+    assert (item.label, item.text_edit.new_text) == ("result = 0", WHOLE[len(BEGIN) :].rstrip())
+    assert editor.chunks == []
 
 
 async def test_off_by_default_where_inline_completion_is_supported(start_editor, script):

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from lsp.worker import AGING_S, RETRY_S, Job, Worker
+from tests.editor import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -20,7 +21,7 @@ class Bench:
         self.now_s = 0.0
         self.loads = 0
         self.failure: Exception | None = None
-        self.forgotten = 0
+        self.forgotten = self.rests = 0
         self.log: list[Any] = []
         self.worker = Worker(self.load, asyncio.get_running_loop(), clock_s=lambda: self.now_s)
 
@@ -33,6 +34,9 @@ class Bench:
     def forget(self) -> None:
         self.forgotten += 1
 
+    def rest(self) -> None:
+        self.rests += 1
+
     def job(self, name: str, run: Callable[..., Iterator[Any]] | None = None, is_background: bool = False) -> Job[Any]:
         job: Job[Any] = Job(
             run or (lambda engine, cancelled: iter([name])),
@@ -44,9 +48,7 @@ class Bench:
         return job
 
     async def until(self, count: int) -> list[Any]:
-        async with asyncio.timeout(10):
-            while len(self.log) < count:
-                await asyncio.sleep(0.001)
+        await until(lambda: len(self.log) >= count)
         return self.log
 
 
@@ -175,9 +177,7 @@ async def test_states_are_announced_in_the_event_loop(bench):
     bench.job("first")
     await bench.until(2)
     bench.worker.unload()
-    async with asyncio.timeout(10):
-        while bench.worker.state != "unloaded":
-            await asyncio.sleep(0.001)
+    await until(lambda: bench.worker.state == "unloaded")
     await asyncio.sleep(0)
     assert {name for _, name in states} == {"MainThread"}
     bench.job("second")

@@ -14,7 +14,10 @@ _CATCH_UP_TOKENS = 64
 
 
 class DraftModelSource:
-    """Loads its model at the first draft. offer catches its cache up with token_ids, which may be a whole prompt."""
+    """Loads its model at the first draft, and again after `unload`.
+
+    offer catches its cache up with token_ids, which may be a whole prompt.
+    """
 
     name = "draft_model"
 
@@ -37,6 +40,12 @@ class DraftModelSource:
         self._slot = None
         if self._prefix_cache is not None:
             self._prefix_cache.clear()
+
+    def unload(self) -> None:
+        """Free the model's memory."""
+        if self._prefix_cache is not None:
+            self._slot = self._prefix_cache = None
+            del self._target
 
     def lag_tokens(self, token_ids: Sequence[int]) -> int:
         """Tokens the model would have to read before it could draft."""

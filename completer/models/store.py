@@ -8,6 +8,7 @@ model, and completer.json, the record of what they must be. Any other folder in 
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,6 +70,13 @@ def partial_folder_of(name: str) -> Path:
     return paths.models_dir() / ".partial" / name
 
 
+def arrived_bytes(name: str, within_s: float = 30.0) -> int | None:
+    """How much a pull in progress has brought so far; None where nothing has arrived within this time."""
+    files = [entry.stat() for entry in partial_folder_of(name).rglob("*") if entry.is_file()]
+    is_busy = any(time.time() - info.st_mtime < within_s for info in files)
+    return sum(info.st_size for info in files) if is_busy else None
+
+
 def find(name_or_path: str) -> InstalledModel:
     """The model of that name, or the one in that folder.
 
@@ -79,7 +87,8 @@ def find(name_or_path: str) -> InstalledModel:
     if is_name(name_or_path) and folder_of(name_or_path).is_dir():
         return _read(folder_of(name_or_path), name_or_path)
     if any(model.name == name_or_path for model in KNOWN_MODELS):
-        raise ModelNotInstalled(f"{name_or_path} is not installed; run `completer models pull {name_or_path}`")
+        command = f"completer models pull {name_or_path}"
+        raise ModelNotInstalled(f"{name_or_path} is not installed; run `{command}`", command, name_or_path)
     if path.is_dir():
         return _read(path, path.resolve().name)
     if path.is_file():
