@@ -150,6 +150,7 @@ def _measure(
 ) -> "Measured":
     """end: when to stop filling holes, on the clock of time.perf_counter. Raises KeyboardInterrupt before the first."""
     from completer.arms import COLD, PLAIN_ARM, WARM, Replay, speculative_arms
+    from completer.backends.chosen import weight_bytes
     from completer.bench_report import Measured
     from completer.comparison import best_arms, cold_sample, compare, warm_up
     from completer.holes import LONG_TOKENS, draw_holes
@@ -189,9 +190,10 @@ def _measure(
 
         cold_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > end)
         cold = compare(cold_replay, sample, lambda hole: best_arms(hole.kind, warm), COLD, done)
-    has_drafted = draft_model is not None and any(arm.uses_draft_model for arm in arms)
-    weight_bytes = target_model.weight_bytes + (draft_model.weight_bytes if draft_model and has_drafted else 0)
-    return Measured(config, target_model, draft_model, passes, [*warm, *cold], peer_runs, peak_bytes, weight_bytes)
+    has_drafted = any(arm.uses_draft_model for arm in arms)
+    in_use = [target_model, *([draft_model] if draft_model is not None and has_drafted else [])]
+    in_use_bytes = sum(weight_bytes(model, config.model) for model in in_use)
+    return Measured(config, target_model, draft_model, passes, [*warm, *cold], peer_runs, peak_bytes, in_use_bytes)
 
 
 def _passes(engine: "Engine", plan: Plan, files: "Sequence[SourceFile]") -> dict[int, Mapping[int, list[float]]]:

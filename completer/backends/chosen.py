@@ -35,6 +35,12 @@ def load_target(model: InstalledModel, settings: ModelConfig, canonical: bool = 
     return TorchTarget.load(model.folder, device=device, dtype=dtype, canonical=canonical)
 
 
+def weight_bytes(model: InstalledModel, settings: ModelConfig) -> int:
+    """Of the weights that load_target would load."""
+    uses_kernels = choose_backend(model, settings) == "cpu"
+    return (model.folder / CPU_WEIGHTS).stat().st_size if uses_kernels else model.weight_bytes
+
+
 def choose_backend(model: InstalledModel, settings: ModelConfig) -> str:
     """`auto` takes the CPU kernels where they can run the model and no GPU and no number format is asked for or there.
 
