@@ -150,8 +150,12 @@ class Neovim:
 
     def close(self) -> None:
         if self.process.poll() is None:
+            self._socket.sendall(msgpack.packb([2, "nvim_input", ["<CR>"]]))  # should it wait for that
             self._socket.sendall(msgpack.packb([2, "nvim_command", ["silent! qall!"]]))
-        self.process.wait(TIMEOUT_S)
+        try:
+            self.process.wait(TIMEOUT_S)
+        finally:
+            self.process.kill()
         self._reader.join(TIMEOUT_S)
         self._socket.close()
 

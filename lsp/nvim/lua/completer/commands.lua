@@ -76,7 +76,8 @@ function M.create()
     if command then
       command(call.fargs)
     else
-      vim.notify(("completer: no command %s; there are %s"):format(name, table.concat(names(""), ", ")), vim.log.levels.ERROR)
+      local words = ("completer: no command %s; try %s"):format(name, table.concat(names(""), ", "))
+      vim.notify(words, vim.log.levels.ERROR)
     end
   end, {
     nargs = "+",

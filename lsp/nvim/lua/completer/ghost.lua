@@ -42,7 +42,7 @@ function M.show(buffer, row, column, rest, replaced)
     virt_text = { { first, M.GROUP } },
     virt_text_pos = "inline",
     virt_lines = #below > 0 and below or nil,
-    hl_mode = "combine",
+    hl_mode = "replace", -- or a matching bracket beside it would give it its own colour
   })
 end
 

@@ -76,7 +76,7 @@ local function check_machine(path)
   local result = run({ path, "doctor", "--json" })
   local is_read, report = pcall(vim.json.decode, result.stdout)
   if not is_read then
-    vim.health.error(("`completer doctor` failed: %s"):format(vim.trim(result.stderr)))
+    vim.health.error(("`completer doctor` failed: %s"):format(vim.trim(result.stderr):match("[^\n]*$")))
     return
   end
   local tell = { ok = vim.health.ok, note = vim.health.warn, broken = vim.health.error }

@@ -33,8 +33,9 @@ function M.setup(given)
   end
   local options = require("completer.options")
   local client = require("completer.client")
+  local typing = require("completer.typing")
   options.set(given)
-  local problem = client.enable({ chunk = require("completer.typing").chunk, status = require("completer.status").set })
+  local problem = client.enable({ chunk = typing.chunk, status = require("completer.status").set })
   if problem then
     vim.notify("completer: " .. problem, vim.log.levels.ERROR)
   end
@@ -43,6 +44,7 @@ function M.setup(given)
   require("completer.keys").map(options.current.ghost_text and options.current.keys or {})
   require("completer.rivals").watch()
   watch()
+  typing.start_over()
 end
 
 --- Insert the suggestion. This and what follows answer whether there was one.

@@ -5,6 +5,8 @@ local typing = require("completer.typing")
 
 local M = {}
 
+local IN_SERVICE = { ready = true, thinking = true }
+
 local by_client = {} ---@type table<integer, table>
 
 ---@param status { busy: boolean, kind: string, message: string }
@@ -12,7 +14,7 @@ function M.set(client_id, status)
   local before = by_client[client_id]
   by_client[client_id] = status
   vim.cmd.redrawstatus()
-  if before and before.message ~= status.message and status.message == "ready" and status.kind == "Normal" then
+  if before and not IN_SERVICE[before.message] and status.message == "ready" then
     typing.ask_again()
   end
 end
@@ -37,7 +39,7 @@ local function numbers(status)
   return table.concat(parts, " ")
 end
 
---- For 'statusline': "" where the server has no part in the buffer.
+--- For 'statusline', which is short: what the server says up to its reasons. "" where the server has no part in the buffer.
 function M.line()
   local buffer = vim.api.nvim_get_current_buf()
   if not client.of(buffer) then
@@ -51,7 +53,7 @@ function M.line()
     return "completer: starting"
   end
   local words = status.message == "ready" and numbers(status) or ""
-  return "completer: " .. (words ~= "" and words or status.message)
+  return "completer: " .. (words ~= "" and words or status.message:match("^[^:;]*"))
 end
 
 return M

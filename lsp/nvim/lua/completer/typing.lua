@@ -155,9 +155,17 @@ function M.chunk(client_id, chunk)
   early = chunk
 end
 
+--- Options have changed: nothing from before counts.
+function M.start_over()
+  stop_asking()
+  drop()
+  asked_at = nil
+  M.refresh()
+end
+
 --- The server can do what it could not when it was asked.
 function M.ask_again()
-  if #suggestions == 0 then
+  if #suggestions == 0 and not question then
     asked_at = nil
     M.refresh()
   end
