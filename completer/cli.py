@@ -20,6 +20,10 @@ from completer.errors import CompleterError
 log = logging.getLogger(__name__)
 
 LAZY_COMMANDS = {
+    "setup": (
+        "lsp.setup_command:setup",
+        "Check the machine, choose models, download them, and print the editor's part.",
+    ),
     "complete": ("completer.complete_command:complete", "Complete code at a cursor."),
     "models": ("completer.models_cli:models", "List, pull, find and remove models."),
     "bench": ("completer.bench:bench", "Measure plain and speculative decoding on this machine."),
@@ -30,7 +34,7 @@ LAZY_COMMANDS = {
 }
 _INTERRUPTED = 130
 SECTIONS = {
-    "Use": ("complete",),
+    "Use": ("setup", "complete"),
     "Models": ("models",),
     "Service": ("lsp", "daemon", "logs", "config", "doctor", "uninstall"),
     "Measure": ("bench", "verify", "eval"),

@@ -181,7 +181,7 @@ def _disk() -> Check:
 
 
 def _folders() -> Iterator[Check]:
-    folders = (paths.config_dir(), paths.data_dir(), paths.cache_dir(), paths.state_dir())
+    folders = (paths.config_dir(), paths.data_dir(), paths.cache_dir(), paths.state_dir(), paths.runtime_dir())
     for variable, folder in zip(paths.FOLDER_VARIABLES, folders, strict=True):
         existing = _existing(folder)
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):

@@ -41,7 +41,8 @@ class _Terminal:
             yield lambda count_bytes: progress.update(task, advance=count_bytes)
 
 
-def _reporter() -> Reporter:
+def terminal_reporter() -> Reporter:
+    """How a pull tells the user of its progress; silent with --quiet."""
     is_quiet = click.get_current_context().find_root().params.get("quiet", False)
     return Silent() if is_quiet else _Terminal()
 
@@ -81,7 +82,7 @@ def pull_models(name: str | None, source: Source, keep: bool) -> None:
     """
     from completer.models.pull import pull, pull_file
 
-    reporter = _reporter()
+    reporter = terminal_reporter()
     if name is not None and (name.lower().endswith(".gguf") or not store.is_name(name)):
         click.echo(pull_file(Path(name), reporter).name)
         return

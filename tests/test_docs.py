@@ -43,7 +43,7 @@ def test_the_settings_table_is_current() -> None:
 def test_the_layout_names_every_module_once() -> None:
     layout = README.partition("## Layout")[2].partition("```\n")[2].partition("```")[0]
     for room in ("completer", "adaptive", "lsp"):
-        for module in sorted((ROOT / room).rglob("*.py")):
+        for module in sorted([*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("*.lua")]):
             if module.stem not in ("__init__", "__main__"):
                 named = re.findall(rf"(?<![\w/]){re.escape(module.name)}(?!\w)", layout)
                 assert named, f"{module.relative_to(ROOT)} is not in the layout"

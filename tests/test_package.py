@@ -1,6 +1,7 @@
 """The distribution: its parts, its name, its entry point."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,3 +46,18 @@ def test_every_third_party_import_is_declared() -> None:
 
 def test_the_changelog_has_this_version() -> None:
     assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_wheel_has_the_neovim_plugin(tmp_path: Path) -> None:
+    """build_py is the step of a wheel's build that takes the files in."""
+    script = "from setuptools import setup; setup()"
+    build = ["egg_info", "--egg-base", str(tmp_path), "build_py", "--build-lib", str(tmp_path / "built")]
+    subprocess.run([sys.executable, "-c", script, "--quiet", *build], cwd=ROOT, check=True, capture_output=True)
+    plugin = Path("lsp", "nvim")
+    files = {path.relative_to(ROOT) for path in (ROOT / plugin).rglob("*") if path.is_file()}
+    assert {
+        plugin / "lua" / "completer" / "init.lua",
+        plugin / "doc" / "completer.txt",
+        plugin / "doc" / "tags",
+    } <= files
+    assert {path for path in files if not (tmp_path / "built" / path).is_file()} == set()
