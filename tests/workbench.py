@@ -5,6 +5,7 @@ Both are installed by vscode-extension/e2e/install.sh into the user's cache.
 
 import json
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -32,6 +33,8 @@ ANSWER_S = 90.0
 SETTINGS = {
     "chat.disableAIFeatures": True,
     "editor.minimap.enabled": False,
+    "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
+    "editor.suggestOnTriggerCharacters": False,
     "editor.wordBasedSuggestions": "off",
     "extensions.autoCheckUpdates": False,
     "extensions.autoUpdate": False,
@@ -47,6 +50,7 @@ SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
 }
+OF_THE_MACHINE = ("completer.serverPath", "completer.configFile", "completer.trace.server")
 NO_GALLERY = {name: "" for name in ("serviceUrl", "itemUrl", "resourceUrlTemplate", "controlUrl", "nlsBaseUrl")}
 
 
@@ -65,14 +69,13 @@ class Workbench:
     def __init__(self, folder: Path, vsix: Path, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.home, self.files, self.engine = folder / "home", folder / "files", folder / "engine"
-        for made in (self.home, self.files, self.engine, folder / "user/User"):
+        for made in (self.home, self.files, self.engine, folder / "user/User", folder / "user/Machine"):
             made.mkdir(parents=True)
         self.script = Script(self.engine)
         self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES}
         self.runtime = Path(self.variables["COMPLETER_RUNTIME_DIR"])
         self.program = self._program()
         given = {"completer.serverPath": str(self.program)} if settings is None else settings
-        self._settings_file = folder / "user/User/settings.json"
         self.settings = SETTINGS | given
         self.set()
         self._run_editor("--install-extension", str(vsix))
@@ -92,7 +95,10 @@ class Workbench:
         for name, value in changed.items():
             key = name.replace("__", ".")
             self.settings = {k: v for k, v in self.settings.items() if k != key} | ({} if value is None else {key: value})
-        self._settings_file.write_text(json.dumps(self.settings), "utf-8")
+        machine = {name: value for name, value in self.settings.items() if name in OF_THE_MACHINE}
+        (self.folder / "user/Machine/settings.json").write_text(json.dumps(machine), "utf-8")
+        user = {name: value for name, value in self.settings.items() if name not in OF_THE_MACHINE}
+        (self.folder / "user/User/settings.json").write_text(json.dumps(user), "utf-8")
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMPLETER_", "VSCODE_"))}
@@ -158,6 +164,13 @@ class Workbench:
         process.kill()
         process.wait(10)
 
+    def kill_program(self) -> None:
+        """`completer lsp`, not the daemon."""
+        ours = [process for process in psutil.process_iter(["cmdline"]) if str(self.engine) in (process.info["cmdline"] or [])]
+        for process in ours:
+            if "tests.vscode_program" in process.info["cmdline"]:
+                process.kill()
+
     def _wait_for(self, url: str) -> None:
         give_up_s = time.monotonic() + ANSWER_S
         while True:
@@ -209,8 +222,6 @@ class Workbench:
 
     def has_status(self, pattern: str) -> str:
         seen = str(self.do("wait_status", pattern=pattern))
-        import re
-
         assert re.search(pattern, seen), seen
         return seen
 
