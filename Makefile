@@ -5,7 +5,10 @@ EXAMPLE := benchmarks/cart.py
 EXAMPLE_LINE := 31
 TEST_MODELS := smollm2-135m qwen2.5-coder-0.5b
 
-.PHONY: run test test-all lint bench test-models
+EXTENSION := vscode-extension
+VSIX := dist/completer.vsix
+
+.PHONY: run test test-all lint lint-extension bench test-models vsix editor screenshots
 
 run: .venv/installed
 	@$(BIN)/completer models pull
@@ -19,10 +22,32 @@ test: .venv/installed-dev test-models
 test-all: .venv/installed-dev test-models
 	@$(BIN)/python -m pytest -m ""
 
-lint: .venv/installed-dev
+lint: .venv/installed-dev lint-extension
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy completer lsp adaptive tests
+
+# The VS Code extension, where there is npm: checked, its pure parts tested.
+lint-extension:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(EXTENSION)/node_modules/installed \
+	    && cd $(EXTENSION) && npm run --silent lint && npm test --silent; else echo "no npm: $(EXTENSION) is not checked"; fi
+
+# The extension with the wheel of this version in it.
+vsix: .venv/installed-dev $(EXTENSION)/node_modules/installed
+	@rm -rf dist/*.whl
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@cd $(EXTENSION) && npm run --silent build && node package.mjs ../dist/*.whl ../$(VSIX)
+
+# What tests/test_vscode.py needs besides Chromium, in the user's cache.
+editor:
+	@$(EXTENSION)/e2e/install.sh
+
+screenshots: .venv/installed-dev
+	@SCREENSHOTS=1 $(BIN)/python -m pytest tests/test_vscode.py
+
+$(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
+	@cd $(EXTENSION) && npm ci --ignore-scripts --loglevel=error
+	@touch $@
 
 bench: .venv/installed
 	@$(BIN)/completer models pull

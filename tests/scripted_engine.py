@@ -113,8 +113,10 @@ class ScriptedEngine:
         pass
 
     def _may_go_on(self, script: dict[str, Any], cancelled: Callable[[], bool]) -> bool:
+        if script.get("pace") != "steps":
+            return not cancelled()
         self._rounds += 1
-        while script.get("pace") == "steps" and not cancelled() and self._rounds > _number(self._folder / "rounds"):
+        while not cancelled() and self._rounds > _number(self._folder / "rounds"):
             time.sleep(WAIT_S)
         if cancelled():
             self._rounds -= 1

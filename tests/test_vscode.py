@@ -1,0 +1,373 @@
+"""The packaged extension in a real VS Code, with the real server and daemon; only the engine below them is scripted."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from completer import __version__
+from tests.conftest import ROOT
+from tests.workbench import EXTENSION, Workbench, what_is_missing
+
+pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "-")
+
+LINES = ["    result = 0", "    for item in items:", "        result += item.price", "    return result", ""]
+TOTAL = "def total(items):\n" + "\n".join(LINES)
+GHOST = "\n".join(LINES)[4:].rstrip("\n")
+SCREENSHOTS = EXTENSION / "images"
+
+
+@pytest.fixture(scope="module")
+def vsix() -> Path:
+    made = subprocess.run(["make", "vsix"], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return ROOT / "dist/completer.vsix"
+
+
+@pytest.fixture(scope="module")
+def shared(vsix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    workbench = Workbench(tmp_path_factory.mktemp("vscode") / "w", vsix)
+    for number in range(30):
+        workbench.write(f"file{number:02}.py", "")
+    try:
+        workbench.start()
+        workbench.has_status("ready")
+        yield workbench
+    finally:
+        workbench.stop()
+
+
+@pytest.fixture
+def workbench(shared: Workbench) -> Iterator[Workbench]:
+    """With nothing open, and an engine that is quick and knows nothing."""
+    shared.script.values.clear()
+    shared.script.write(chunk=8, pace="free")
+    yield shared
+    shared.do("palette", title="File: Revert and Close Editor")
+
+
+def opened(workbench: Workbench, writes: str, text: str, name: str, **script: Any) -> Path:
+    """A file with the cursor at the end of its text, and an engine that would write a whole document."""
+    workbench.script.write(writes=writes.replace("\r\n", "\n"), **script)
+    return workbench.open(name, text)
+
+
+def eventually(condition: Callable[[], Any]) -> Any:
+    give_up_s = time.monotonic() + 20
+    while not (value := condition()):
+        assert time.monotonic() < give_up_s, "it does not come to hold"
+        time.sleep(0.02)
+    return value
+
+
+def calls(workbench: Workbench) -> int:
+    """Completions that somebody waited for."""
+    return len([call for call in workbench.script.calls() if not call["background"]])
+
+
+def test_ghost_text_appears_and_grows_without_a_frame_in_which_it_is_gone(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items)", "file01.py", pace="steps")
+    workbench.type(":")
+    workbench.press("Enter")
+    workbench.do("watch")
+    stages = ["\n".join(GHOST.split("\n")[:count]) for count in (1, 2, 3)]
+    rounds = 0
+    for stage in stages:
+        needed = len(stage) // 8 + 1  # the line's end with it
+        workbench.script.allow(needed - rounds)
+        rounds = needed
+        workbench.shows(stage)
+    workbench.script.allow(100)
+    workbench.shows(GHOST)
+    if os.environ.get("SCREENSHOTS"):
+        workbench.do("screenshot", file=str(SCREENSHOTS / "suggestion.png"))
+    seen = workbench.do("watched")
+    assert [text for text in seen if text] == [*stages, GHOST]
+    assert "" not in seen[1:]
+
+
+def test_typing_what_is_shown_keeps_it_and_asks_once_a_key_at_most(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file02.py")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+    asked, completed = workbench.requests(), calls(workbench)
+    workbench.do("watch")
+    for typed in range(1, 7):
+        workbench.type(GHOST[typed - 1])
+        workbench.shows(GHOST[typed:])
+    seen = workbench.do("watched")
+    assert seen == [GHOST[typed:] for typed in range(7)]
+    eventually(lambda: workbench.requests() > asked)
+    assert workbench.requests() - asked <= 6
+    assert calls(workbench) == completed
+
+
+def test_one_request_a_key_however_fast_the_typing(workbench: Workbench) -> None:
+    opened(workbench, "", "", "file03.py", otherwise="")
+    asked, text = workbench.requests(), "value = compute(first, second"
+    workbench.do("type", text=text, delay=60)
+    eventually(lambda: workbench.requests() > asked)
+    assert workbench.requests() - asked <= len(text)
+
+
+def test_tab_inserts_exactly_what_is_shown_and_undo_takes_it_back(workbench: Workbench) -> None:
+    file = opened(workbench, TOTAL, "def total(items):\n   ", "file04.py")
+    accepted = len(workbench.messages("workspace/executeCommand"))
+    workbench.type(" ")
+    workbench.shows(GHOST)
+    workbench.press("Tab")
+    workbench.shows("")
+    workbench.saved(file, TOTAL.rstrip("\n"))
+    (accept,) = eventually(lambda: workbench.messages("workspace/executeCommand")[accepted:])
+    assert accept["command"] == "completer.accept"
+    workbench.press("Control+z")
+    workbench.saved(file, "def total(items):\n    ")
+
+
+def test_a_word_and_a_line_can_be_accepted_and_are_reported(workbench: Workbench) -> None:
+    file = opened(workbench, TOTAL, "def total(items):\n   ", "file05.py")
+    before = len(workbench.messages("textDocument/didPartiallyAcceptCompletion"))
+    workbench.type(" ")
+    workbench.shows(GHOST)
+    workbench.press("Control+ArrowRight")
+    workbench.shows(GHOST[len("result") :])
+    workbench.press("Control+Alt+ArrowRight")
+    workbench.shows(GHOST[len("result = 0\n") :])
+    workbench.saved(file, "def total(items):\n    result = 0\n")
+    first, second = eventually(lambda: workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:][1:] and
+                               workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:])
+    assert first["item"]["insertText"][: first["acceptedLength"]] == "result"
+    assert second["item"]["insertText"][: second["acceptedLength"]].endswith(" = 0\n")
+
+
+def test_escape_dismisses_and_reports_it(workbench: Workbench) -> None:
+    file = opened(workbench, TOTAL, "def total(items):\n   ", "file06.py", pace="steps")
+    workbench.script.allow(2)
+    before = len(workbench.messages("completer/didRejectCompletion"))
+    workbench.type(" ")
+    workbench.shows("result = 0")
+    workbench.press("Escape")
+    workbench.shows("")
+    (rejected,) = eventually(lambda: workbench.messages("completer/didRejectCompletion")[before:])
+    assert rejected["item"]["insertText"] == "result = 0"
+    workbench.do("watch")
+    workbench.script.allow(100)
+    eventually(lambda: GHOST in workbench.script.calls()[-1]["text"] or workbench.script.calls()[-1]["background"])
+    workbench.saved(file, "def total(items):\n    ")
+    assert workbench.do("watched") == [""], "what arrives later does not bring it back"
+
+
+def test_line_ends_of_the_document_are_kept(workbench: Workbench) -> None:
+    file = opened(workbench, TOTAL, "def total(items):\r\n   ", "file07.py")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+    workbench.type("re")
+    workbench.shows(GHOST[2:])
+    workbench.press("Tab")
+    workbench.saved(file, TOTAL.rstrip("\n").replace("\n", "\r\n"))
+
+
+def test_a_typescript_file(workbench: Workbench) -> None:
+    writes = "export function twice(n: number): number {\n  return n * 2;\n}\n"
+    file = opened(workbench, writes, "export function twice(n: number): number {\n ", "twice.ts")
+    workbench.type(" ")
+    workbench.shows("return n * 2;\n}")
+    workbench.press("Tab")
+    workbench.saved(file, writes.rstrip("\n"))
+    assert workbench.script.calls()[-1]["language"] == "typescript"
+
+
+def test_with_a_popup_open_a_suggestion_goes_on_from_the_item_chosen_there(workbench: Workbench) -> None:
+    snippet = {"name": {"prefix": "total_price", "body": "total_price", "scope": "python"}}
+    workbench.write(".vscode/names.code-snippets", json.dumps(snippet))
+    file = opened(workbench, "x = total_price(items)\n", "x = to", "file08.py")
+    workbench.type("t")
+    workbench.press("Control+Space")
+    workbench.do("wait", selector=".suggest-widget.visible .monaco-list-row.focused")
+    workbench.shows("al_price(items)")
+    selected = workbench.messages("textDocument/inlineCompletion")[-1]["context"]["selectedCompletionInfo"]
+    assert selected["text"] == "total_price"
+    workbench.press("Escape", "Escape")
+    workbench.saved(file, "x = tot")
+
+
+def test_an_untitled_document(workbench: Workbench) -> None:
+    workbench.script.write(writes="shopping list: bread and butter\n")
+    workbench.do("palette", title="Create: New Untitled Text File")
+    workbench.do("wait", selector=".tab.active[data-resource-name^='Untitled']")
+    workbench.type("shopping list:")
+    workbench.shows(" bread and butter")
+
+
+def test_a_file_that_may_hold_secrets_is_left_alone(workbench: Workbench) -> None:
+    opened(workbench, "TOKEN=abcdef\n", "TOKEN=", ".env")
+    workbench.has_status("may hold secrets")
+    asked = workbench.requests()
+    workbench.type("abc")
+    eventually(lambda: workbench.requests() > asked)
+    workbench.press("Backspace")
+    assert workbench.do("ghost") == ""
+    assert not [call for call in workbench.script.calls() if "TOKEN" in call["prefix"]]
+
+
+def test_settings_apply_without_a_reload(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file09.py")
+    workbench.set(completer__enabled=False)
+    workbench.has_status("off here")
+    asked = workbench.requests()
+    workbench.type(" ")
+    workbench.press("Backspace")
+    assert workbench.requests() == asked
+    workbench.set(completer__enabled=None, completer__singleLine=True)
+    workbench.has_status("ready")
+    eventually(lambda: [m for m in workbench.messages("workspace/didChangeConfiguration") if _single_line(m)])
+    workbench.type(" ")
+    workbench.shows("result = 0")
+    workbench.set(completer__singleLine=None)
+    eventually(lambda: not _single_line(workbench.messages("workspace/didChangeConfiguration")[-1]))
+
+
+def _single_line(message: Any) -> bool:
+    return bool(message["settings"]["completer"]["single_line"])
+
+
+def test_only_when_asked(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file10.py")
+    workbench.set(completer__automatic=False)
+    asked = workbench.requests()
+    workbench.type(" ")
+    workbench.do("palette", title="completer: Complete Here")
+    workbench.shows(GHOST)
+    kinds = [request["context"]["triggerKind"] for request in workbench.messages("textDocument/inlineCompletion")[asked:]]
+    assert kinds == [1]
+    workbench.set(completer__automatic=None)
+
+
+def test_the_menu_snoozes_and_wakes(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file11.py")
+    workbench.do("palette", title="completer: Menu")
+    workbench.do("pick", label="Snooze")
+    workbench.do("pick", label="5 minutes")
+    eventually(lambda: workbench.messages("completer/snooze")[-1:] == [{"minutes": 5}])
+    workbench.type(" ")
+    workbench.has_status("snoozed")
+    assert workbench.do("ghost") == ""
+    workbench.do("palette", title="completer: Menu")
+    workbench.do("pick", label="End the snooze")
+    workbench.has_status("ready")
+    workbench.press("Backspace")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+
+
+def test_the_status_shows_the_numbers_of_the_last_completion(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file12.py")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+    assert "ngram k 8 · 75 % · 50 tok/s" in workbench.has_status("tok/s")
+
+
+def test_it_is_active_within_300_ms(workbench: Workbench) -> None:
+    workbench.do("palette", title="Developer: Show Running Extensions")
+    workbench.do("wait", selector=".runtime-extensions-editor .extension")
+    rows = workbench.do("texts", selector=".runtime-extensions-editor .extension")
+    (ours,) = [row for row in rows if "completer" in row]
+    (activation_ms,) = re.findall(r"Activation: (\d+)ms", ours)
+    print(f"activation: {activation_ms} ms")
+    assert int(activation_ms) < 300
+
+
+def test_statistics(workbench: Workbench) -> None:
+    """The page in both themes; a program that has none yet says so."""
+    has_statistics = subprocess.run([workbench.program, "stats", "--help"], capture_output=True).returncode == 0
+    workbench.do("palette", title="completer: Show Statistics")
+    if not has_statistics:
+        eventually(lambda: [text for text in workbench.do("notifications") if "no statistics yet" in text])
+        workbench.do("palette", title="Notifications: Clear All Notifications")
+        return
+    for theme, name in (("Dark Modern", "dark"), ("Light Modern", "light")):
+        workbench.set(workbench__colorTheme=f"Default {theme}")
+        eventually(lambda: [text for text in workbench.do("frames") if "shown" in text and "accepted" in text])
+        if os.environ.get("SCREENSHOTS"):
+            workbench.do("screenshot", file=str(SCREENSHOTS / f"statistics-{name}.png"))
+    workbench.set(workbench__colorTheme=None)
+
+
+def test_a_daemon_that_is_killed_is_said_and_comes_back(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file13.py", load="gate")
+    workbench.kill_daemon()
+    workbench.has_status("the daemon has ended|loading the model")
+    workbench.has_status("loading the model")
+    workbench.script.open_gate()
+    workbench.has_status("ready")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+
+
+def test_a_program_that_is_killed_is_started_again(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file14.py")
+    begun = len(workbench.messages("initialize"))
+    workbench.kill_program()
+    eventually(lambda: len(workbench.messages("initialize")) > begun)
+    workbench.has_status("ready")
+    workbench.type(" ")
+    workbench.shows(GHOST)
+
+
+def test_nothing_but_this_machine_is_contacted(workbench: Workbench) -> None:
+    assert workbench.do("strangers") == []
+
+
+@pytest.fixture
+def bare(vsix: Path, tmp_path: Path) -> Iterator[Workbench]:
+    """Without the setting that says where the program is; not started."""
+    workbench = Workbench(tmp_path / "w", vsix, settings={})
+    yield workbench
+    workbench.stop()
+
+
+def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bare: Workbench) -> None:
+    mark = bare.folder / "it-ran"
+    bait = f"#!/bin/sh\ntouch '{mark}'\n"
+    for name in ("completer", ".venv/bin/completer", "bin/completer", ".venv/bin/python3", "python3"):
+        bare.write(name, bait).chmod(0o755)
+    hostile = {"serverPath": str(bare.files / "completer"), "configFile": str(bare.files / "config.toml")}
+    bare.write(".vscode/settings.json", json.dumps({f"completer.{name}": value for name, value in hostile.items()}))
+    for name in ("config.toml", "completer.toml", ".completer.toml"):
+        bare.write(name, '[model]\ntarget = "/somewhere/else"\n')
+    bare.write("a.py", "")
+    site = str(Path(psutil.__file__).parent.parent)
+    folders = [".", str(bare.files), str(bare.files / ".venv/bin"), str(bare.files / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
+    python = Path(sys.executable).resolve().parent
+    bare.start(PATH=":".join([*folders, str(python)]), PIP_NO_DEPS="1", PIP_NO_INDEX="1", PYTHONPATH=site, **bare.variables)
+    bare.has_status("the program is not installed")
+    bare.do("open", file="a.py")
+    bare.type("x = ")
+    assert not mark.exists()
+
+    bare.do("click", selector=".notification-list-item .monaco-button:has-text('Install')")
+    bare.do("click", selector=".monaco-dialog-box .monaco-button:has-text('Install')")
+    bare.has_status("completer models pull")
+    (program,) = bare.folder.glob("user/User/globalStorage/completer.completer/environment/bin/completer")
+    said = subprocess.run([program, "--version"], env={**os.environ, "PYTHONPATH": site}, capture_output=True, text=True)
+    assert __version__ in said.stdout
+    assert bare.daemon()["version"] == __version__
+    assert not mark.exists()
+
+
+def test_the_package_is_small(vsix: Path) -> None:
+    with zipfile.ZipFile(vsix) as package:
+        wheels = [entry for entry in package.infolist() if entry.filename.endswith(".whl")]
+        assert [Path(entry.filename).name for entry in wheels] == [f"completer_daemon-{__version__}-py3-none-any.whl"]
+        others = sum(entry.compress_size for entry in package.infolist()) - wheels[0].compress_size
+    print(f"without the wheel: {others:,} bytes")
+    assert others < 1_000_000

@@ -1,0 +1,136 @@
+// Drives a VS Code workbench in Chromium, as the user's hands and eyes. node driver.mjs FOLDER_OF_PLAYWRIGHT
+// A command a line on standard input, {"command": NAME, ...}; a line back for each, {"result": ...} or {"error": TEXT}.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const { chromium } = createRequire(join(process.argv[2], 'package.json'))('playwright-core');
+const TIMEOUT_MS = 30_000;
+const profile = mkdtempSync(join(tmpdir(), 'completer-browser-'));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: '/usr/bin/chromium',
+  headless: true,
+  viewport: { width: 1280, height: 720 },
+  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const page = context.pages()[0];
+page.setDefaultTimeout(TIMEOUT_MS);
+const strangers = new Set();
+page.on('request', (request) => {
+  const host = new URL(request.url()).hostname;
+  if (!['127.0.0.1', 'localhost', ''].includes(host)) strangers.add(host);
+});
+
+// What is grey in the editor: the rest of the cursor's line, and the lines below it that are not in the document.
+await context.addInitScript(() => {
+  const text = (element) => element.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
+  const top = (element) => element.getBoundingClientRect().top;
+  globalThis.ghostText = () => {
+    const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+    const below = [...document.querySelectorAll('.suggest-preview-text .view-line')].sort((a, b) => top(a) - top(b));
+    return [inline.map(text).join(''), ...below.map(text)].join('\n');
+  };
+});
+
+const editor = () => page.locator('.editor-instance .monaco-editor').first();
+
+const commands = {
+  go: async ({ url }) => {
+    await page.goto(url, { waitUntil: 'domcontentloaded' });
+    await page.locator('.explorer-folders-view').waitFor();
+  },
+  open: async ({ file }) => {
+    await page.locator('.explorer-folders-view .monaco-list-row', { hasText: file }).first().dblclick();
+    await page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor();
+    await editor().locator('.view-lines').click();
+    await page.keyboard.press('Control+End');
+  },
+  type: ({ text, delay = 15 }) => page.keyboard.type(text, { delay }),
+  press: ({ key }) => page.keyboard.press(key),
+  ghost: () => page.evaluate(() => globalThis.ghostText()),
+  // Until it is what is expected; else what it is.
+  wait_ghost: async ({ text }) => {
+    const handle = await page.waitForFunction((expected) => globalThis.ghostText() === expected, text, { polling: 'raf' }).catch(() => null);
+    return handle === null ? page.evaluate(() => globalThis.ghostText()) : text;
+  },
+  // From now on, what is grey in every frame.
+  watch: () =>
+    page.evaluate(() => {
+      const frames = (globalThis.frames_seen = []);
+      const look = () => {
+        if (globalThis.frames_seen !== frames) return;
+        const shown = globalThis.ghostText();
+        if (frames.at(-1) !== shown) frames.push(shown);
+        requestAnimationFrame(look);
+      };
+      look();
+    }),
+  watched: () =>
+    page.evaluate(() => {
+      const frames = globalThis.frames_seen;
+      globalThis.frames_seen = undefined;
+      return frames;
+    }),
+  lines: () =>
+    editor()
+      .locator('.view-lines .view-line')
+      .evaluateAll((lines) =>
+        lines
+          .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
+          .map((line) => line.textContent.replaceAll('\u00a0', ' ')),
+      ),
+  status: async () => {
+    const item = page.locator('.statusbar-item[id="completer.completer.completer"], .statusbar-item[aria-label^="completer"]').first();
+    return (await item.getAttribute('aria-label')) ?? '';
+  },
+  wait_status: async ({ pattern }) => {
+    const found = async () => {
+      for (const item of await page.locator('.statusbar-item').all()) {
+        const label = (await item.locator('a').first().getAttribute('aria-label').catch(() => null)) ?? '';
+        if (label.includes('completer')) return `${label} | ${await item.textContent()}`;
+      }
+      return '';
+    };
+    const until = Date.now() + TIMEOUT_MS;
+    let label = await found();
+    while (!new RegExp(pattern).test(label) && Date.now() < until) {
+      await page.waitForTimeout(20);
+      label = await found();
+    }
+    return label;
+  },
+  palette: async ({ title }) => {
+    await page.keyboard.press('F1');
+    await page.locator('.quick-input-widget input').first().fill(`>${title}`);
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().click();
+  },
+  pick: ({ label }) => page.locator('.quick-input-list .monaco-list-row', { hasText: label }).first().click(),
+  click: ({ selector }) => page.locator(selector).first().click(),
+  wait: ({ selector }) => page.locator(selector).first().waitFor(),
+  texts: ({ selector }) => page.locator(selector).allTextContents(),
+  notifications: () => page.locator('.notification-list-item-message').allTextContents(),
+  frames: async () => {
+    const texts = [];
+    for (const frame of page.frames()) texts.push(await frame.evaluate(() => document.body?.innerText ?? '').catch(() => ''));
+    return texts;
+  },
+  screenshot: ({ file }) => page.screenshot({ path: file }).then(() => null),
+  dump: ({ selector }) => page.locator(selector).evaluateAll((all) => all.map((one) => one.outerHTML.slice(0, 3000))),
+  strangers: () => [...strangers],
+};
+
+try {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { command, ...given } = JSON.parse(line);
+    const answer = await Promise.resolve()
+      .then(() => commands[command](given))
+      .then((result) => ({ result: result ?? null }))
+      .catch((error) => ({ error: String(error).slice(0, 2000) }));
+    console.log(JSON.stringify(answer));
+  }
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
