@@ -20,6 +20,7 @@ from completer.models.fim import FimTemplate
 from completer.models.registry import KNOWN_MODELS, KnownModel, Source, known_model
 from completer.models.reporter import Advance, Reporter, Silent
 from completer.models.templates import TEMPLATES
+from completer.notes import is_quiet
 
 
 class _Terminal:
@@ -41,8 +42,7 @@ class _Terminal:
 
 
 def _reporter() -> Reporter:
-    is_quiet = click.get_current_context().find_root().params.get("quiet", False)
-    return Silent() if is_quiet else _Terminal()
+    return Silent() if is_quiet() else _Terminal()
 
 
 @click.group()
@@ -158,5 +158,5 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         sizes = (decimal(row[key]) if row[key] else "" for key in ("disk_bytes", "download_bytes", "memory_bytes"))
         table.add_row(row["name"], row["role"], row["fim"], row["state"], *sizes)
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else 200)
+    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    console.print(table)
