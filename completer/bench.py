@@ -18,9 +18,9 @@ import click
 import psutil
 
 from completer.config import Config, PromptConfig
-from completer.errors import InputError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
+from completer.notes import is_quiet
 from completer.privacy.rules import Privacy
 from completer.running import make_room
 
@@ -132,7 +132,7 @@ def bench(
         measured = _measure(config, plan, files, seed, started + seconds, peers, is_interrupted)
     document = document_of(measured) | {"files_from": where, "seed": seed}
     if as_json:
-        click.echo(json.dumps(document, ensure_ascii=False))
+        click.echo(json.dumps(document))
     else:
         print_report(document)
     if config.speculation.exact == "canonical" and measured.unequal:
@@ -165,8 +165,6 @@ def _measure(
     arms = [PLAIN_ARM, *speculative_arms(plan.ks, has_draft_model=draft_model is not None)]
     engine = load_engine(config)
     holes = draw_holes(files, plan.counts(), seed, engine.limits.budget)[: plan.holes]
-    if not holes:
-        raise InputError("the files have no place for a hole; name other files or folders")
     passes = _passes(engine, plan, files)
     warm_up(engine, holes[0], arms)
 
@@ -212,6 +210,6 @@ def _progress(what: str, holes: int) -> "Iterator[Callable[[Sequence[Run]], None
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+    with Progress(console=console, disable=is_quiet() or not console.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{what} holes", total=holes)
         yield lambda runs: bar.advance(task)

@@ -70,6 +70,12 @@ def write_cases(cases: Sequence[Case]) -> str:
     return "\n".join(map(_table, cases))
 
 
+def check_text(text: str) -> None:
+    """Raises InputError for a document that has the cursor mark itself."""
+    if CURSOR in text:
+        raise InputError(f"the text has the character {CURSOR}, which marks the cursor in a case; use another file")
+
+
 def _case(table: dict[str, str]) -> Case:
     name, completion = table.get("name", "without a name"), table.get("completion", "")
     prefix, *suffixes = table.get("document", "").split(CURSOR)
@@ -83,8 +89,7 @@ def _case(table: dict[str, str]) -> Case:
 
 
 def _table(case: Case) -> str:
-    if CURSOR in case.fim_prefix + case.fim_suffix:
-        raise InputError(f"the text has the character {CURSOR}, which marks the cursor in a case; use another file")
+    check_text(case.fim_prefix + case.fim_suffix)
     outcome = {case.completion: "unchanged", "": "discard"}.get(case.expected)
     values = {
         "name": case.name,

@@ -16,6 +16,7 @@ import click
 from completer import __version__, paths
 from completer.config import ConfigSource
 from completer.errors import CompleterError
+from completer.notes import note
 
 log = logging.getLogger(__name__)
 
@@ -146,15 +147,14 @@ def doctor(source: ConfigSource, as_json: bool, report: Path | None) -> None:
     from completer import doctor
 
     checks = doctor.examine(source)
-    if report is not None:
-        doctor.write_report(report, checks, source)
     if as_json:
-        click.echo(json.dumps(doctor.as_document(checks), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(doctor.as_document(checks), indent=2))
     else:
         for check in checks:
             click.echo(doctor.as_text(check))
     if report is not None:
-        click.echo(f"report: {report}", err=True)
+        doctor.write_report(report, checks, source)
+        note(f"report: {report}")
     if doctor.is_broken(checks):
         click.get_current_context().exit(1)
 
@@ -167,7 +167,7 @@ def logs(follow: bool) -> None:
 
     files = logs.log_files()
     if not files:
-        click.echo(f"no log yet: {paths.log_file()} is written when a completion runs", err=True)
+        note(f"no log yet: {paths.log_file()} is written when a completion runs")
         return
     for path in files[:-1] if follow else files:
         click.echo(path.read_text("utf-8", "replace"), nl=False)
@@ -191,7 +191,7 @@ def uninstall(keep_stats: bool, yes: bool) -> None:
     for belonging in found:
         remove(belonging)
     remove_empty_folders()
-    click.echo("Now only the program itself is left: pipx uninstall completer-daemon, or uv tool uninstall.", err=True)
+    note("Now only the program itself is left: pipx uninstall completer-daemon, or uv tool uninstall.")
 
 
 def main() -> None:
@@ -200,6 +200,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and say how it went: 0 ok, 1 failed, 2 usage, 130 interrupted."""
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -225,6 +226,13 @@ def run(arguments: list[str]) -> int:
     except Exception:
         log.info("crashed", exc_info=True)
         raise
+
+
+def _replace_closed_streams() -> None:
+    """Who starts this with a stream closed wants nothing read or written there; Python has None for such a stream."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we run
 
 
 def _discard_stdout() -> None:

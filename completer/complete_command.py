@@ -18,6 +18,7 @@ from completer.flags import takes_config
 from completer.interrupt import first_interrupt
 from completer.languages import language_of
 from completer.models.chosen import chosen_models
+from completer.notes import note
 from completer.position import offset_of, parse_place
 from completer.privacy.rules import Privacy
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, Mode, Sampling
@@ -83,6 +84,8 @@ def complete(
     completer complete app.py:120 --n 3 --temperature 0.8 --json
     """
     request = _request(config, place, language, n, _sampling(n, temperature, top_k, top_p, seed))
+    if case_file is not None:
+        _check_case(request)
     planner = _planner(config)
     engine = running_engine(config) or load_engine(config)
     with first_interrupt() as is_interrupted:
@@ -93,10 +96,10 @@ def complete(
         log.info("complete: %s", _numbers(result))
     if interrupted:
         raise KeyboardInterrupt
+    if as_json:
+        click.echo(json.dumps(_document(results)))
     if case_file is not None:
         _write_cases(case_file, request, results)
-    if as_json:
-        click.echo(json.dumps(_document(results), ensure_ascii=False))
 
 
 def load_engine(config: Config) -> Any:
@@ -161,7 +164,6 @@ def _collect(chunks: Iterable[CompletionChunk]) -> list[CompletionResult]:
 def _stream(chunks: Iterable[CompletionChunk], n: int) -> list[CompletionResult]:
     """Write bytes, so that no line end is translated, and end each alternative with a line end."""
     stdout = sys.stdout.buffer
-    quiet = click.get_current_context().find_root().params["quiet"]
     results = []
     last = b""
     try:
@@ -173,9 +175,8 @@ def _stream(chunks: Iterable[CompletionChunk], n: int) -> list[CompletionResult]
             if chunk.result is not None:
                 last = _end_line(stdout, last)
                 results.append(chunk.result)
-                if not quiet:
-                    label = f"{chunk.alternative + 1} of {n}: " if n > 1 else ""
-                    click.echo(click.style(label + _numbers(chunk.result), dim=True), err=True)
+                label = f"{chunk.alternative + 1} of {n}: " if n > 1 else ""
+                note(click.style(label + _numbers(chunk.result), dim=True))
     finally:
         _end_line(stdout, last)
     return results
@@ -196,6 +197,13 @@ def _numbers(result: CompletionResult) -> str:
         f"then {result.tpot_ms:.1f} ms a token; {result.rounds} rounds of {result.mean_acceptance_length:.2f} tokens"
         f"{accepted}; stopped by {result.stop_reason}"
     )
+
+
+def _check_case(request: CompletionRequest) -> None:
+    """Before the model writes for a minute: whether the text can be a case at all."""
+    from completer.case import check_text
+
+    check_text(request.fim_prefix + request.fim_suffix)
 
 
 def _write_cases(file: Path, request: CompletionRequest, results: list[CompletionResult]) -> None:

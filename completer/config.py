@@ -300,7 +300,7 @@ class ConfigSource:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ConfigError(f"cannot read the configuration {self.file}: {reason}") from error
-        except ValueError as error:  # not TOML, or not UTF-8
+        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested without end
             raise ConfigError(f"{self.file} is not a TOML file: {error}") from error
 
 

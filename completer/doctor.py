@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 
 from completer import __version__, machine, paths
 from completer.backends.cpu import library as kernels
-from completer.config import ConfigSource
+from completer.config import Config, ConfigSource
 from completer.config_text import in_force
 from completer.errors import CompleterError, ConfigError
 from completer.files import write_file
@@ -80,13 +80,14 @@ def write_report(path: Path, checks: list[Check], source: ConfigSource) -> None:
         "doctor.json": json.dumps(as_document(checks), ensure_ascii=False, indent=2),
         "packages.txt": "\n".join(_versions()),
     }
-    private = {str(Path.home()): "~"}
+    home = os.path.expanduser("~")
+    private = {home: "~"} if len(home) > 1 else {}
     try:
         loaded = source.read()
     except ConfigError as error:
         parts["config.toml"] = f"# {error}\n"
     else:
-        parts["config.toml"] = in_force(loaded)
+        parts["config.toml"] = in_force(dataclasses.replace(loaded, config=_without_places(loaded.config)))
         models = (loaded.config.model.target, loaded.config.model.draft)
         private = {name: "FOLDER" for name in models if Path(name).name != name} | private
     for file in log_files():
@@ -215,6 +216,9 @@ def _models() -> Iterator[Check]:
             store.check_content(model)
         except CompleterError as error:
             yield Check(f"model {name}", "broken", str(error), f"completer models pull {name}")
+        except OSError as error:
+            found = f"{error.filename} cannot be read: {error.strerror}"
+            yield Check(f"model {name}", "broken", found, f"make it readable, or completer models remove {name}")
         else:
             found = f"{store.size_bytes(model.folder) / 1e9:.2f} GB, every checksum right"
             if kernels.why_not() or (model.folder / store.CPU_WEIGHTS).exists():
@@ -243,12 +247,25 @@ def _grammars() -> Check:
 
 def _existing(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
+    return next(place for place in (folder, *folder.parents) if os.path.exists(place))
 
 
 def _versions() -> list[str]:
     found = {f"{d.metadata['Name']}=={d.version}" for d in importlib.metadata.distributions()}
     return [f"python=={platform.python_version()} {sys.platform}", *sorted(found, key=str.lower)]
+
+
+def _without_places(config: Config) -> Config:
+    """Without the names of the user's folders and files in what they keep private."""
+    privacy = config.privacy
+    return dataclasses.replace(
+        config,
+        privacy=dataclasses.replace(
+            privacy,
+            ignore=("PATTERN",) * len(privacy.ignore),
+            disabled_projects=("FOLDER",) * len(privacy.disabled_projects),
+        ),
+    )
 
 
 def _without(private: dict[str, str], text: str) -> str:

@@ -95,8 +95,6 @@ def holes(
     prompt = config.prompt
     budget = PromptBudget(prompt.prefix_tokens, prompt.suffix_tokens, prompt.context_tokens)
     problems = hole_problems(files, seed, budget, limit)
-    if not problems:
-        raise InputError("the files have no place for a hole; name other files or folders")
     settings = {"paths": [str(path.resolve()) for path in paths], "seed": seed}
     _evaluate(config, problems, pipelines, settings, False, out, as_json)
 

@@ -22,6 +22,7 @@ from fractions import Fraction
 from itertools import islice
 
 from completer.context.outline import FUNCTION
+from completer.errors import InputError
 from completer.languages import language, parser
 from completer.parsing import parse
 from completer.prompt import PromptBudget
@@ -85,12 +86,14 @@ def draw_holes(files: Sequence[SourceFile], counts: Mapping[str, int], seed: int
     """Holes in the wanted number of each class, spread evenly over the languages, the classes interleaved.
 
     Fewer holes are drawn where the files have no place for more. Asking for more of a class, or for other classes
-    too, does not change which ones come first.
+    too, does not change which ones come first. Raises InputError where there is no place for any.
     """
     placed = []
     for kind, count in counts.items():
         for i, hole in enumerate(_draw_class(kind, files, count, random.Random(f"{seed} {kind}"), budget)):
             placed.append((Fraction(2 * i + 1, count), kind, hole))
+    if not placed:
+        raise InputError("the files have no place for a hole; name other files or folders")
     return [hole for _, _, hole in sorted(placed, key=lambda entry: entry[:2])]
 
 

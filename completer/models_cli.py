@@ -21,6 +21,7 @@ from completer.models.fim import FimTemplate
 from completer.models.registry import KNOWN_MODELS, KnownModel, Source, known_model
 from completer.models.reporter import Advance, Reporter, Silent
 from completer.models.templates import TEMPLATES
+from completer.notes import is_quiet
 
 
 class _Terminal:
@@ -43,8 +44,7 @@ class _Terminal:
 
 def terminal_reporter() -> Reporter:
     """How a pull tells the user of its progress; silent with --quiet."""
-    is_quiet = click.get_current_context().find_root().params.get("quiet", False)
-    return Silent() if is_quiet else _Terminal()
+    return Silent() if is_quiet() else _Terminal()
 
 
 @click.group()
@@ -160,5 +160,5 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         sizes = (decimal(row[key]) if row[key] else "" for key in ("disk_bytes", "download_bytes", "memory_bytes"))
         table.add_row(row["name"], row["role"], row["fim"], row["state"], *sizes)
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else 200)
+    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    console.print(table)

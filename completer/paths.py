@@ -10,6 +10,8 @@ from pathlib import Path
 
 import platformdirs
 
+from completer.errors import ConfigError
+
 APP_NAME = "completer"
 FOLDER_VARIABLES = (
     "COMPLETER_CONFIG_DIR",
@@ -58,7 +60,12 @@ def log_file() -> Path:
 
 
 def _folder(variable: str, default: str) -> Path:
-    return Path(os.environ.get(variable) or default).expanduser().absolute()
+    """Raises ConfigError where it lies in a home folder that cannot be found."""
+    wanted = os.environ.get(variable) or default
+    folder = os.path.expanduser(wanted)
+    if folder.startswith("~"):
+        raise ConfigError(f"{wanted}: there is no such home folder; set {variable} to another folder")
+    return Path(folder).absolute()
 
 
 def _default_runtime_dir() -> str:

@@ -71,7 +71,7 @@ def _files_under(root: Path) -> Iterator[tuple[str, Path]]:
 
 def _read(path: str, language: str, file: Path, refusal: Callable[[str, str], str | None]) -> SourceFile | None:
     """None for a file that the rules leave out."""
-    if refusal(os.path.abspath(file), language) is not None:
+    if not file.is_file() or refusal(os.path.abspath(file), language) is not None:  # a pipe would never end
         return None
     try:
         text = read_text(str(file))

@@ -26,7 +26,7 @@ def read_text(file: str) -> str:
     except FileNotFoundError:
         raise InputError(f"no such file: {file}") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"cannot read {name}: {error}") from error
+        raise InputError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} is larger than {MAX_BYTES // 1_000_000} MB, the most that can be completed")
     if b"\0" in data:

@@ -1,6 +1,6 @@
 """What bare `completer` prints: the state of things in five lines, the last of them the next step. Opens no model."""
 
-from pathlib import Path
+import os
 
 from completer import __version__, machine
 from completer.backends.cpu import library as kernels
@@ -13,7 +13,7 @@ from completer.models.store import installed_names
 def status_lines(source: ConfigSource) -> list[str]:
     config = source.load()
     wanted = _wanted_models(config)
-    missing = [name for name in wanted if name not in installed_names() and not Path(name).expanduser().is_dir()]
+    missing = [name for name in wanted if name not in installed_names() and not os.path.isdir(os.path.expanduser(name))]
     models = " with draft model ".join(wanted) + (f" (missing: {', '.join(missing)})" if missing else "")
     memory = f"{machine.memory_bytes() / 1e9:.0f} GB"
     cores = f"{machine.physical_cores()} cores"

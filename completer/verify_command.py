@@ -14,6 +14,7 @@ import click
 
 from completer.config import Config
 from completer.flags import takes_config
+from completer.notes import note
 from completer.privacy.rules import Privacy
 from completer.running import make_room
 
@@ -92,7 +93,7 @@ def verify(config: Config, paths: tuple[Path, ...], limit: int, seed: int, nativ
         compared += len(of_hole)
         found = [difference for run in of_hole if (difference := _difference(engine, plain, run)) is not None]
         differences += found
-        click.echo(f"{plain.hole.name}: {len(plain.token_ids)} tokens, {'differs' if found else 'equal'}", err=True)
+        note(f"{plain.hole.name}: {len(plain.token_ids)} tokens, {'differs' if found else 'equal'}")
         if found and not native:
             break
     _report(differences, compared, len(holes), tokens, native, as_json)
@@ -153,7 +154,7 @@ def _report(
             "differences": [asdict(difference) for difference in differences],
             "near_ties": near_ties,
         }
-        click.echo(json.dumps(document, ensure_ascii=False))
+        click.echo(json.dumps(document))
         return
     for difference in differences if native else differences[:1]:
         click.echo(f"different: {difference}")

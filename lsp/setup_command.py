@@ -12,6 +12,7 @@ import click
 from rich.filesize import decimal
 
 from completer import machine
+from completer.backends.cpu import library as kernels
 from completer.config import ConfigSource
 from completer.models.defaults import choose_defaults, projected_bytes
 from completer.models.registry import KNOWN_MODELS, KnownModel
@@ -67,7 +68,8 @@ def _lua_string(path: Path) -> str:
 
 
 def _provide_models(may_pull: bool) -> None:
-    target, draft, reason = choose_defaults(machine.memory_bytes(), KNOWN_MODELS)
+    has_kernels = not kernels.why_not()
+    target, draft, reason = choose_defaults(machine.memory_bytes(), KNOWN_MODELS, has_kernels=has_kernels)
     click.echo(f"models: {reason}", err=True)
     wanted = [target] if draft is None else [target, draft]
     missing = [model for model in wanted if model.name not in installed_names()]
@@ -75,7 +77,7 @@ def _provide_models(may_pull: bool) -> None:
         click.echo("models: installed", err=True)
         return
     for model in missing:
-        click.echo(f"  {model.name}: {_sizes(model)}", err=True)
+        click.echo(f"  {model.name}: {_sizes(model, has_kernels)}", err=True)
     if may_pull or click.confirm("Download them now?", default=True, err=True):
         from completer.models.pull import pull
         from completer.models_cli import terminal_reporter
@@ -86,6 +88,7 @@ def _provide_models(may_pull: bool) -> None:
         click.echo("Later, run: completer models pull", err=True)
 
 
-def _sizes(model: KnownModel) -> str:
-    download, disk, memory = model.gguf_bytes, model.weight_bytes, projected_bytes(model)
+def _sizes(model: KnownModel, has_kernels: bool) -> str:
+    disk = model.weight_bytes + (model.cpu_weight_bytes if has_kernels else 0)
+    download, memory = model.gguf_bytes, projected_bytes(model, has_kernels=has_kernels)
     return f"{decimal(download)} to download, {decimal(disk)} on disk, {decimal(memory)} of memory in use"

@@ -1,12 +1,14 @@
 """`completer bench` and `completer verify`, run for real on a tiny model."""
 
 import json
+import os
 import signal
 
 import pytest
 
 from completer import arms, comparison, speculative, verify_command
 from completer.cli import run
+from completer.source_files import find_source_files
 from completer.verify import Verified, greedy_verify
 
 SOURCE = "".join(
@@ -55,10 +57,28 @@ def test_bench_refuses_folders_without_source(completer, tiny_model, tmp_path):
     assert "no source files" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_verify_proves_nothing_where_there_is_no_hole(completer, tiny_model, tmp_path):
+    (tmp_path / "a.py").write_text("x\n" * 30)
+    done = completer("verify", "--target", tiny_model, tmp_path / "a.py")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no place for a hole" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_pipe_among_the_files_is_passed_over(sources):
+    os.mkfifo(sources / "pipe.py")
+    assert [file.path for file in find_source_files([sources], 1, lambda path, language: None)] == ["a.py", "b.py"]
+
+
 def test_verify_says_equal_and_exits_0(completer, tiny_model, sources):
     done = completer("verify", "--limit", "4", "--target", tiny_model, "--draft", tiny_model, sources)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("equal: 20 speculative replays of 4 holes")
+    assert done.stderr.count(" tokens, equal\n") == 4
+
+
+def test_verify_is_quiet_when_told(completer, tiny_model, sources):
+    done = completer("--quiet", "verify", "--limit", "1", "--target", tiny_model, "--draft", "none", sources)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["canonical", "native"])

@@ -54,6 +54,16 @@ def test_the_mark_of_the_cursor_cannot_be_in_the_text() -> None:
         write_cases([Case("", "python", f"x = '{CURSOR}'", "", "", "")])
 
 
+def test_a_text_that_cannot_be_a_case_is_refused_before_the_model_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, engine = tmp_path / "a.py", ScriptedEngine(["x"])
+    file.write_text(f"bar = '{CURSOR}'\n", "utf-8")
+    with pytest.raises(InputError, match="marks the cursor"):
+        invoke(monkeypatch, engine, file, "--case", tmp_path / "c.toml", standalone_mode=False)
+    assert engine.request is None
+
+
 @pytest.mark.parametrize(
     "line",
     ['document = "x"', 'language = ""', 'outcome = "wrong"', f'document = "{CURSOR}{CURSOR}"'],

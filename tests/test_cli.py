@@ -1,6 +1,7 @@
 """The command as a whole: help, global options, exit codes, and the commands that need no model."""
 
 import importlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -167,6 +168,46 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(start: Callable[...
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
+def test_a_stream_closed_by_the_caller_is_no_error(stream: str) -> None:
+    descriptor = ("stdin", "stdout", "stderr").index(stream)
+    script = f"import os, sys; os.close({descriptor}); os.execv(sys.executable, [sys.executable, '-m', 'completer'])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == (stream != "stdout")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("doctor", "--report", "report.zip"), ("logs",), ("uninstall", "--yes")], ids=lambda a: a[0]
+)
+def test_quiet_leaves_nothing_on_stderr_but_errors(completer: Run, arguments: tuple[str, ...]) -> None:
+    assert completer(*arguments).stderr != ""
+    assert completer("--quiet", *arguments).stderr == ""
+
+
+def test_a_home_folder_that_does_not_exist_is_one_line(completer: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = completer("complete", ROOT / "README.md", "--target", "~no-such-user/model")
+    assert (
+        named.stderr
+        == "completer: no model and no folder is called '~no-such-user/model'; see `completer models list`\n"
+    )
+    monkeypatch.setenv("COMPLETER_CACHE_DIR", "~no-such-user/cache")
+    result = completer("models", "list")
+    assert (result.returncode, result.stderr) == (
+        1,
+        "completer: ~no-such-user/cache: there is no such home folder; set COMPLETER_CACHE_DIR to another folder\n",
+    )
+
+
+def test_json_is_json_where_the_terminal_cannot_write_every_character(
+    completer: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    monkeypatch.setenv("COMPLETER_CONFIG_DIR", f"{paths.config_dir()} é 😀")
+    result = completer("doctor", "--json")
+    assert any("é 😀" in check["found"] for check in json.loads(result.stdout)["checks"])
 
 
 def test_a_crash_leaves_its_place_but_no_text_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

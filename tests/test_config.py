@@ -114,6 +114,11 @@ def test_what_is_no_file_or_no_text_is_one_line(file: Path, tmp_path: Path) -> N
         ConfigSource(tmp_path / "gone.toml", {}, must_exist=True).load()
 
 
+def test_a_file_nested_without_end_is_one_line(file: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a TOML file"):
+        source(file, "a = " + "[" * 100_000).load()
+
+
 def test_a_byte_order_mark_and_whole_numbers_for_fractions_are_fine(file: Path) -> None:
     file.write_text("\ufeff[speculation]\nstop_below = 1\n", "utf-8")
     assert source(file).load().speculation.stop_below == 1.0

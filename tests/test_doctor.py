@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -128,11 +129,39 @@ def test_the_report_has_the_checks_and_the_log_but_no_home_and_no_model_folder(
         assert str(tmp_path) not in text and "acme" not in text
 
 
+def test_the_report_names_nothing_that_is_kept_private(completer: Run, tmp_path: Path) -> None:
+    paths.config_file().parent.mkdir(parents=True)
+    paths.config_file().write_text("[privacy]\nignore = ['/srv/acme/*']\ndisabled_projects = ['/srv/acme', '/srv/b']\n")
+    report = tmp_path / "report.zip"
+    assert completer("doctor", "--report", report).returncode == 0
+    with zipfile.ZipFile(report) as archive:
+        assert 'disabled_projects = ["FOLDER", "FOLDER"]' in archive.read("config.toml").decode()
+        assert all(b"acme" not in archive.read(name) for name in archive.namelist())
+
+
+def test_a_model_that_cannot_be_read_is_a_broken_check() -> None:
+    (folder_of("odd") / "completer.json").mkdir(parents=True)
+    (check,) = doctor._models()
+    assert (check.name, check.status) == ("model odd", "broken")
+    assert "completer.json cannot be read: Is a directory" in check.found
+
+
+def test_a_report_takes_the_place_of_no_device_and_goes_where_a_link_leads(completer: Run, tmp_path: Path) -> None:
+    pipe, link, report = tmp_path / "pipe", tmp_path / "link", tmp_path / "elsewhere.zip"
+    os.mkfifo(pipe)
+    link.symlink_to(report)
+    refused = completer("doctor", "--report", pipe)
+    assert refused.stderr == f"completer: cannot write {pipe}: it is not an ordinary file\n" and pipe.is_fifo()
+    completer("doctor", "--report", link)
+    assert link.is_symlink() and zipfile.is_zipfile(report)
+
+
 def test_a_report_that_cannot_be_written_is_one_line(completer: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = completer("doctor", "--report", tmp_path / "file" / "report.zip")
     assert result.returncode == 1
     assert result.stderr.startswith("completer: cannot write ") and result.stderr.count("\n") == 1
+    assert "✓ python: " in result.stdout
 
 
 def test_a_check_reads_as_a_line_and_its_fix() -> None:

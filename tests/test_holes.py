@@ -2,6 +2,7 @@
 
 import pytest
 
+from completer.errors import InputError
 from completer.holes import draw_holes
 from completer.prompt import PromptBudget
 from completer.source_files import SourceFile
@@ -21,6 +22,11 @@ def test_the_seed_and_the_files_decide():
     assert holes == draw_holes(FILES, COUNTS, 1, BUDGET)
     assert holes != draw_holes(FILES, COUNTS, 2, BUDGET)
     assert len(set(holes)) == len(holes) == sum(COUNTS.values())
+
+
+def test_files_without_a_place_for_a_hole_are_an_error():
+    with pytest.raises(InputError, match="no place for a hole"):
+        draw_holes([SourceFile("a.py", "python", "x\n" * 30)], COUNTS, 1, BUDGET)
 
 
 def test_more_holes_begin_with_the_same_ones():

@@ -92,6 +92,19 @@ def damage_record(folder: Path) -> None:
     (folder / "completer.json").write_text("[]")
 
 
+def empty_record(folder: Path) -> None:
+    (folder / "completer.json").write_text('{"format_version": 1}')
+
+
+def shorten_record(folder: Path) -> None:
+    record = json.loads((folder / "completer.json").read_text())
+    (folder / "completer.json").write_text(json.dumps(record | {"files": {"config.json": {}}}))
+
+
+def nest_record(folder: Path) -> None:
+    (folder / "completer.json").write_text("[" * 100_000)
+
+
 def remove_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
@@ -115,6 +128,9 @@ def age_record(folder: Path) -> None:
         (damage_size, "model.safetensors has 5000 bytes instead of"),
         (damage_header, "model.safetensors is not a safetensors file"),
         (damage_record, "completer.json holds no object"),
+        (empty_record, "completer.json does not say what its files must be"),
+        (shorten_record, "completer.json does not say what its files must be"),
+        (nest_record, "completer.json is not JSON"),
         (remove_weights, "model.safetensors is missing"),
         (remove_tokenizer, "tokenizer.json is missing"),
         (remove_record, "completer.json is missing"),
@@ -166,6 +182,11 @@ def test_list_shows_known_and_own_models(installed):
     assert row["disk_bytes"] == store.size_bytes(installed.folder)
 
 
+def test_a_list_that_goes_into_a_pipe_is_whole_whatever_the_width_of_the_terminal(installed, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert "qwen2.5-coder-1.5b" in invoke("list")
+
+
 def test_list_shows_a_download_that_was_begun():
     partial = store.partial_folder_of("smollm2-135m")
     partial.mkdir(parents=True)
@@ -189,11 +210,15 @@ def test_remove_takes_the_model_and_its_downloads(installed):
         invoke("remove", "tiny", "--yes")
 
 
-@pytest.mark.parametrize("name", ["..", ".", ".partial", "../models", "/"])
+@pytest.mark.parametrize("name", ["", "..", ".", ".partial", "../models", "/"])
 def test_remove_never_leaves_the_models_folder(installed, name):
+    download = store.partial_folder_of("other") / "part-1.whl"
+    download.parent.mkdir(parents=True)
+    download.write_bytes(b"12345")
     with pytest.raises(ModelNotInstalled, match="nothing of a model"):
         invoke("remove", name, "--yes")
     assert store.find("tiny") == installed
+    assert download.exists()
 
 
 def test_remove_asks_first(installed):

@@ -143,8 +143,12 @@ def test_a_word_and_a_line_can_be_accepted_and_are_reported(workbench: Workbench
     workbench.press("Control+Alt+ArrowRight")
     workbench.shows(GHOST[len("result = 0\n") :])
     workbench.saved(file, "def total(items):\n    result = 0\n")
-    first, second = eventually(lambda: workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:][1:] and
-                               workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:])
+    first, second = eventually(
+        lambda: (
+            workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:][1:]
+            and workbench.messages("textDocument/didPartiallyAcceptCompletion")[before:]
+        )
+    )
     assert first["item"]["insertText"][: first["acceptedLength"]] == "result"
     assert second["item"]["insertText"][: second["acceptedLength"]].endswith(" = 0\n")
 
@@ -247,7 +251,9 @@ def test_only_when_asked(workbench: Workbench) -> None:
     workbench.type(" ")
     workbench.do("palette", title="completer: Complete Here")
     workbench.shows(GHOST)
-    kinds = [request["context"]["triggerKind"] for request in workbench.messages("textDocument/inlineCompletion")[asked:]]
+    kinds = [
+        request["context"]["triggerKind"] for request in workbench.messages("textDocument/inlineCompletion")[asked:]
+    ]
     assert kinds == [1]
     workbench.set(completer__automatic=None)
 
@@ -346,9 +352,19 @@ def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bar
         bare.write(name, '[model]\ntarget = "/somewhere/else"\n')
     bare.write("a.py", "")
     site = str(Path(psutil.__file__).parent.parent)
-    folders = [".", str(bare.files), str(bare.files / ".venv/bin"), str(bare.files / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
+    folders = [
+        ".",
+        str(bare.files),
+        str(bare.files / ".venv/bin"),
+        str(bare.files / "bin"),
+        "/usr/local/bin",
+        "/usr/bin",
+        "/bin",
+    ]
     python = Path(sys.executable).resolve().parent
-    bare.start(PATH=":".join([*folders, str(python)]), PIP_NO_DEPS="1", PIP_NO_INDEX="1", PYTHONPATH=site, **bare.variables)
+    bare.start(
+        PATH=":".join([*folders, str(python)]), PIP_NO_DEPS="1", PIP_NO_INDEX="1", PYTHONPATH=site, **bare.variables
+    )
     bare.has_status("the program is not installed")
     bare.do("open", file="a.py")
     bare.type("x = ")
@@ -358,7 +374,9 @@ def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bar
     bare.do("click", selector=".monaco-dialog-box .monaco-button:has-text('Install')")
     bare.has_status("completer models pull")
     (program,) = bare.folder.glob("user/User/globalStorage/completer.completer/environment/bin/completer")
-    said = subprocess.run([program, "--version"], env={**os.environ, "PYTHONPATH": site}, capture_output=True, text=True)
+    said = subprocess.run(
+        [program, "--version"], env={**os.environ, "PYTHONPATH": site}, capture_output=True, text=True
+    )
     assert __version__ in said.stdout
     assert bare.daemon()["version"] == __version__
     assert not mark.exists()

@@ -51,7 +51,7 @@ SETTINGS = {
     "workbench.tips.enabled": False,
 }
 OF_THE_MACHINE = ("completer.serverPath", "completer.configFile", "completer.trace.server")
-NO_GALLERY = {name: "" for name in ("serviceUrl", "itemUrl", "resourceUrlTemplate", "controlUrl", "nlsBaseUrl")}
+NO_GALLERY = dict.fromkeys(("serviceUrl", "itemUrl", "resourceUrlTemplate", "controlUrl", "nlsBaseUrl"), "")
 
 
 def what_is_missing() -> str:
@@ -85,8 +85,12 @@ class Workbench:
     def _program(self) -> Path:
         program = self.folder / "bin/completer"
         program.parent.mkdir()
-        variables = " ".join(f"{name}='{value}'" for name, value in (self.variables | {"PYTHONPATH": str(ROOT)}).items())
-        program.write_text(f'#!/bin/sh\nexec env {variables} "{sys.executable}" -m tests.vscode_program "{self.engine}" "$@"\n')
+        variables = " ".join(
+            f"{name}='{value}'" for name, value in (self.variables | {"PYTHONPATH": str(ROOT)}).items()
+        )
+        program.write_text(
+            f'#!/bin/sh\nexec env {variables} "{sys.executable}" -m tests.vscode_program "{self.engine}" "$@"\n'
+        )
         program.chmod(0o755)
         return program
 
@@ -94,7 +98,9 @@ class Workbench:
         """Change the user's settings; a name is given with __ for its dots. None takes one away."""
         for name, value in changed.items():
             key = name.replace("__", ".")
-            self.settings = {k: v for k, v in self.settings.items() if k != key} | ({} if value is None else {key: value})
+            self.settings = {k: v for k, v in self.settings.items() if k != key} | (
+                {} if value is None else {key: value}
+            )
         machine = {name: value for name, value in self.settings.items() if name in OF_THE_MACHINE}
         (self.folder / "user/Machine/settings.json").write_text(json.dumps(machine), "utf-8")
         user = {name: value for name, value in self.settings.items() if name not in OF_THE_MACHINE}
@@ -118,7 +124,14 @@ class Workbench:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        address = ["--bind-addr", f"127.0.0.1:{port}", "--auth", "none", "--disable-telemetry", "--disable-update-check"]
+        address = [
+            "--bind-addr",
+            f"127.0.0.1:{port}",
+            "--auth",
+            "none",
+            "--disable-telemetry",
+            "--disable-update-check",
+        ]
         with (self.folder / "editor.log").open("wb") as log:
             self._editor = subprocess.Popen(
                 self._command(*address),
@@ -166,7 +179,11 @@ class Workbench:
 
     def kill_program(self) -> None:
         """`completer lsp`, not the daemon."""
-        ours = [process for process in psutil.process_iter(["cmdline"]) if str(self.engine) in (process.info["cmdline"] or [])]
+        ours = [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if str(self.engine) in (process.info["cmdline"] or [])
+        ]
         for process in ours:
             if "tests.vscode_program" in process.info["cmdline"]:
                 process.kill()

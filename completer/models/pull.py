@@ -45,6 +45,8 @@ def pull(model: KnownModel, reporter: Reporter, source: Source = "auto", keep: b
 
 def pull_file(path: Path, reporter: Reporter) -> InstalledModel:
     """Install a GGUF file of the user's, which stays where it is. One that is a known model's gets that name."""
+    if not path.exists():
+        raise InputError(f"no such file: {path}")
     if not path.is_file() or path.suffix.lower() != ".gguf":
         raise InputError(f"{path} is not a .gguf file (a folder in Hugging Face form needs no pull: give its path)")
     with reporter.stage("checking", path.stat().st_size) as advance:

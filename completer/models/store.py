@@ -58,7 +58,7 @@ class InstalledModel:
 
 def is_name(text: str) -> bool:
     """Whether a model could be called that, as opposed to a path."""
-    return Path(text).name == text and not text.startswith((".", "~"))
+    return text != "" and Path(text).name == text and not text.startswith((".", "~"))
 
 
 def folder_of(name: str) -> Path:
@@ -83,7 +83,7 @@ def find(name_or_path: str) -> InstalledModel:
     Sizes and headers of its files are checked, not their content. Raises ModelNotInstalled with the command to run,
     ModelCorrupt for files that are missing, cut short or of another size than recorded.
     """
-    path = Path(name_or_path).expanduser()
+    path = Path(os.path.expanduser(name_or_path))
     if is_name(name_or_path) and folder_of(name_or_path).is_dir():
         return _read(folder_of(name_or_path), name_or_path)
     if any(model.name == name_or_path for model in KNOWN_MODELS):
@@ -197,7 +197,14 @@ def _record(folder: Path, name: str) -> dict[str, Any]:
     record = _read_json(folder / RECORD, name)
     if record.get("format_version") != FORMAT_VERSION:
         raise _corrupt(folder, name, "another version of this program installed it")
+    files = record.get("files")
+    if "template" not in record or not isinstance(files, dict) or not all(map(_is_file_entry, files.values())):
+        raise _corrupt(folder, name, f"{RECORD} does not say what its files must be")
     return record
+
+
+def _is_file_entry(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
 
 
 def _check_size(file: Path, recorded_bytes: int, name: str) -> None:
@@ -217,7 +224,7 @@ def _check_safetensors(file: Path, name: str) -> None:
                 raise ValueError("no header")
             header = json.loads(stream.read(header_bytes))
         data_bytes = max(entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _corrupt(file.parent, name, f"{file.name} is not a safetensors file") from error
     _check_size(file, 8 + header_bytes + data_bytes, name)
 
@@ -227,7 +234,7 @@ def _read_json(file: Path, name: str) -> dict[str, Any]:
         content = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         raise _corrupt(file.parent, name, f"{file.name} is missing") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _corrupt(file.parent, name, f"{file.name} is not JSON") from error
     if not isinstance(content, dict):
         raise _corrupt(file.parent, name, f"{file.name} holds no object")

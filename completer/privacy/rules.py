@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
 from completer.config import PrivacyConfig
 from completer.errors import ConfigError
@@ -103,7 +102,7 @@ def _from_the_root(pattern: str) -> str:
     """
     mark, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     if body.startswith("~/"):
-        body = "/" + "/".join((*parts_of(str(Path.home())), body[2:]))
+        body = "/" + "/".join((*parts_of(os.path.expanduser("~")), body[2:]))
     body = os.path.splitdrive(body)[1]
     if "/" in body.rstrip("/") and not body.startswith(("/", "**/", "#")):
         body = f"**/{body}"
