@@ -23,7 +23,7 @@ from completer.models.fim import FimTemplate
 from completer.models.tokenizer import Tokenizer
 from completer.prefix_cache import PrefixCache, Slot
 from completer.prompt import Anchor, Prompt, PromptBudget, build_prompt
-from completer.reading import ReadingPace
+from completer.reading import Pace
 from completer.request import (
     CompletionChunk,
     CompletionRequest,
@@ -90,7 +90,7 @@ class Engine:
         self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
         self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)
         self._anchors: OrderedDict[str, Anchor] = OrderedDict()
-        self._pace = ReadingPace()
+        self._pace = Pace()
         self._drafted_ms = clock_ms()
 
     def complete(
@@ -102,10 +102,11 @@ class Engine:
         """
         started_ms = self._clock_ms()
         prompt = self._prompt(request, self.limits.budget)
-        if request.read_ms is not None:
+        if request.first_line_ms is not None:
             missing = self._prefix_cache.missing(request.document_id, prompt.token_ids)
-            if missing > FUSED_TAIL and self._pace.ms_for(missing) > request.read_ms:
-                budget = self._pace.within(self.limits.budget, request.read_ms)
+            reading_ms = self._pace.reading_ms(request.first_line_ms)
+            if missing > FUSED_TAIL and self._pace.ms_for(missing) > reading_ms:
+                budget = self._pace.within(self.limits.budget, reading_ms)
                 request = replace(request, document_id=request.document_id + _BRIEF)
                 prompt = self._prompt(request, budget)
         for alternative in range(request.n):
@@ -167,6 +168,8 @@ class Engine:
         result.stop_reason = decoding.stop_reason or "cancelled"
         result.text = decoding.stops.text
         _conclude(result, self._clock_ms() - started_ms)
+        if result.tpot_ms:
+            self._pace.wrote(result.tpot_ms)
         yield CompletionChunk(result.text[shown:], alternative, result)
 
     def _prefill(self, slot: Slot, cancelled: Callable[[], bool]) -> None:
@@ -179,7 +182,7 @@ class Engine:
             began_ms = self._clock_ms()
             self.target.forward(slot.cache, slot.token_ids[begin:end], rows=0)
             if end - begin == PREFILL_WIDTH:
-                self._pace.measured(PREFILL_WIDTH, self._clock_ms() - began_ms)
+                self._pace.read(PREFILL_WIDTH, self._clock_ms() - began_ms)
 
     def _decoding(
         self,

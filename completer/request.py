@@ -35,7 +35,7 @@ class CompletionRequest:
 
     fim_prefix and fim_suffix are the whole text before and after the cursor; the prompt cuts its own windows.
     document_id picks the cache slot. previous_suggestion is text once proposed to follow the cursor, used as a draft.
-    read_ms: longest time to read what is not in the KV cache yet; of a prompt that would take longer, only as much is
+    first_line_ms: by when the first line should be there; of a prompt that would take longer to read, only as much is
     read as fits, and the result says is_brief. None reads all of it. sampling None means greedy. n > 1 asks for
     alternatives and needs sampling.
     """
@@ -53,7 +53,7 @@ class CompletionRequest:
     max_tokens: int = 64
     max_lines: int = 0
     deadline_ms: float | None = None
-    read_ms: float | None = None
+    first_line_ms: float | None = None
     sampling: Sampling | None = None
     n: int = 1
 

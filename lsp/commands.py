@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from completer.config import Config, ConfigSource
 from completer.errors import CompleterError
 from lsp.connect import Bridge, DaemonUnavailable, reach_daemon
 from lsp.control import ask, retire_older
+from lsp.endpoint import socket_path
 from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 
 _STOP_S = 10.0
@@ -33,7 +33,7 @@ def lsp(source: ConfigSource, in_process: bool, stdio: bool) -> None:
 
         serve_stdio(source, _load_engine)
         return
-    path = _socket_path()
+    path = socket_path()
     retire_older(path)
     max_document_bytes = Config().service.max_document_bytes
     command = _daemon_command(source)
@@ -50,7 +50,7 @@ def daemon() -> None:
 @click.pass_obj
 def start(source: ConfigSource) -> None:
     """Start it, unless it runs; editors do this by themselves."""
-    path = _socket_path()
+    path = socket_path()
     try:
         reach_daemon(str(path), _daemon_command(source)).close()
     except DaemonUnavailable as error:
@@ -61,7 +61,7 @@ def start(source: ConfigSource) -> None:
 @daemon.command()
 def stop() -> None:
     """Stop it; the next request of an editor starts it again."""
-    path = _socket_path()
+    path = socket_path()
     if ask(path, STOP_DAEMON) is None:
         click.echo("the daemon does not run", err=True)
         return
@@ -84,7 +84,7 @@ def restart(context: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def status(as_json: bool) -> None:
     """Print whether it runs, what it has loaded and who is connected."""
-    found = ask(_socket_path(), DAEMON_STATUS)
+    found = ask(socket_path(), DAEMON_STATUS)
     if as_json:
         click.echo(json.dumps(found))
     else:
@@ -99,7 +99,7 @@ def run(source: ConfigSource) -> None:
 
     if hasattr(os, "nice"):
         os.nice(5)  # what the user does comes first
-    if not run_daemon(source, _load_engine, _socket_path()):
+    if not run_daemon(source, _load_engine, socket_path()):
         click.echo("the daemon runs already", err=True)
 
 
@@ -120,12 +120,6 @@ def _load_engine(config: Config) -> Any:
     cores = machine.performance_cores()
     threads = config.model.threads or max(min(2, cores), cores - 1)
     return load_engine(replace(config, model=replace(config.model, threads=threads)))
-
-
-def _socket_path() -> Path:
-    from lsp.endpoint import socket_path
-
-    return socket_path()
 
 
 def _daemon_command(source: ConfigSource) -> list[str]:

@@ -23,6 +23,9 @@ from lsp.worker import Job
 
 log = logging.getLogger(__name__)
 
+WARM_AFTER_S = 0.25
+"""Reading ahead begins so long after its occasion: a request that comes with it need not wait for a pass to end."""
+
 TYPED_ALONG_S = 0.25
 """When an editor cancels a request because of a key that goes on with the suggestion, it asks again within this."""
 
@@ -39,7 +42,8 @@ class InlineCompletions:
         self._answered = answered
         self._asked: asyncio.Future[None] | None = None
         self._stop_streaming: Callable[[], None] = lambda: None
-        self._stop_warming: Callable[[], None] = lambda: None
+        self._warm_timer: asyncio.TimerHandle | None = None
+        self._warming: Job[None] | None = None
         self._missed: tuple[str, types.Position] | None = None
 
     async def answer(
@@ -91,18 +95,23 @@ class InlineCompletions:
         self._warm(replace(request, context_chunks=session.context(request)))
 
     def _warm(self, request: CompletionRequest) -> None:
-        session = self._session
-        if not session.service.may_work_ahead():
-            return
-        self._stop_warming()
+        self.stop_warming()
+        worker = self._session.service.worker
         job: Job[None] = Job(
             lambda engine, cancelled: iter((engine.warm(request, cancelled),)),
             deliver=lambda nothing: None,
             finish=lambda error: None,
             is_background=True,
         )
-        self._stop_warming = job.cancel
-        session.service.worker.submit(job)
+        self._warming = job
+        if self._session.service.may_work_ahead():
+            loop = asyncio.get_running_loop()
+            self._warm_timer = loop.call_later(WARM_AFTER_S, lambda: worker.submit(job))
+
+    def stop_warming(self) -> None:
+        for warming in (self._warm_timer, self._warming):
+            if warming is not None:
+                warming.cancel()
 
     def loaded(self) -> None:
         """The model is there now: for an automatic request that came before, and was not waited for, read ahead."""
@@ -115,6 +124,8 @@ class InlineCompletions:
         if self._asked is not None and not self._asked.done():
             self._asked.set_result(None)
         self._stop_streaming()
+        if self._warm_timer is not None:
+            self._warm_timer.cancel()
         self._asked = asyncio.get_running_loop().create_future()
         return self._asked
 
@@ -134,7 +145,9 @@ class InlineCompletions:
     async def _first_useful(
         self, request: CompletionRequest, asked: "asyncio.Future[None]", streams: bool
     ) -> Suggestion | None:
-        """A suggestion that is finished, or has a whole line where the rest can follow, or takes long."""
+        """A suggestion that is finished, or as much of it as is useful: its first line where the rest can follow, or
+        when the time is up; less than a line only when it is up and the rest can follow.
+        """
         session, loop = self._session, asyncio.get_running_loop()
         deadline_s = loop.time() + session.service.config.service.first_line_deadline_ms / 1000
         while True:
@@ -143,8 +156,9 @@ class InlineCompletions:
             self._status.update(request.document_id)
             rest = suggestion.rest(request.fim_prefix, request.fim_suffix) or ""
             left_s = deadline_s - loop.time()
-            has_line = suggestion.has_line and rest.strip() != ""
-            if suggestion.is_done or (has_line and (streams or left_s <= 0)):
+            is_late, has_text = left_s <= 0, rest.strip() != ""
+            is_useful = has_text and (suggestion.has_line and (streams or is_late) or (streams and is_late))
+            if suggestion.is_done or is_useful:
                 return suggestion
             timeout_s = left_s if left_s > 0 else None
             await asyncio.wait({suggestion.changed(), asked}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

@@ -197,6 +197,7 @@ class CompleterServer(LanguageServer):
             self.service.worker.on_state.remove(self._state_changed)
             self.service.on_config.remove(self._config_changed)
             self.session.suggestions.give_up()
+            self._completions.stop_warming()
             self.feedback.close()
             self.protocol.set_writer(_Nowhere())
             self.protocol.drop_requests()

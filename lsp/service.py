@@ -59,8 +59,7 @@ class Service:
         """Called in the event loop after `config`, `config_error` or how far a pull has come has changed."""
         self._version = self._file_version()
         self._read()
-        idle_unload_s = self.config.service.idle_unload_minutes * 60 or None
-        self.worker = Worker(self._load, asyncio.get_running_loop(), idle_unload_s, clock_s)
+        self.worker = Worker(self._load, asyncio.get_running_loop(), self._idle_unload_s(), clock_s)
         self.arrival = Arrival(self.worker, self._arrival_changed)
         self._reader = ThreadPoolExecutor(1, "reader")
         self._checked_s = clock_s()
@@ -77,6 +76,7 @@ class Service:
         self._version = version
         before = self.config
         self._read()
+        self.worker.idle_unload_s = self._idle_unload_s()
         if fingerprint(self.config) != fingerprint(before):
             self.worker.unload()
         for notice in [*self.on_config]:
@@ -109,6 +109,9 @@ class Service:
             await freed
         finally:
             self.worker.on_state.remove(look)
+
+    def _idle_unload_s(self) -> float | None:
+        return self.config.service.idle_unload_minutes * 60 or None
 
     def _arrival_changed(self) -> None:
         for notice in [*self.on_config]:

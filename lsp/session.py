@@ -17,9 +17,6 @@ from lsp.options import Options
 from lsp.service import Service
 from lsp.suggestions import Suggestions
 
-READ_SHARE = 0.6
-"""Of the time to the first line, for reading; the rest is for writing it."""
-
 Notify = Callable[[str, dict[str, Any]], None]
 
 
@@ -113,7 +110,7 @@ class Session:
             max_tokens=completion.max_tokens,
             max_lines=options.max_lines or completion.max_lines,
             deadline_ms=completion.deadline_ms or None,
-            read_ms=self.service.config.service.first_line_deadline_ms * READ_SHARE,
+            first_line_ms=self.service.config.service.first_line_deadline_ms,
         )
 
     def context(self, request: CompletionRequest) -> tuple[Any, ...]:

@@ -78,7 +78,7 @@ class Worker:
         """load is called in the engine thread when the engine is first needed, and again after it was unloaded."""
         self._load = load
         self._loop = loop
-        self._idle_unload_s = idle_unload_s
+        self.idle_unload_s = idle_unload_s
         self._clock_s = clock_s
         self._changed = threading.Condition()
         self._foreground: list[Job[Any]] = []
@@ -152,7 +152,7 @@ class Worker:
         if self._engine is None:
             self._changed.wait()
             return 0.0
-        left_s = float("inf") if self._idle_unload_s is None else self._idle_unload_s - idle_s
+        left_s = float("inf") if self.idle_unload_s is None else self.idle_unload_s - idle_s
         if self._changed.wait(min(REST_S, left_s)):
             return 0.0
         self._engine.rest()

@@ -134,7 +134,7 @@ class ScriptedEngine:
             "path": request.path,
             "context": [chunk.path for chunk in request.context_chunks],
             "background": request.request_id.endswith("+"),
-            "read_ms": request.read_ms,
+            "first_line_ms": request.first_line_ms,
             "text": text,
             "stop": reason,
         }

@@ -10,7 +10,7 @@ from completer.models.templates import TEMPLATES
 from completer.models.tokenizer import Tokenizer
 from completer.planner import FixedPlanner
 from completer.prompt import PromptBudget
-from completer.reading import ReadingPace
+from completer.reading import Pace
 from completer.request import CompletionRequest, CompletionResult
 from tests.test_engine import BEFORE, CountingTarget
 
@@ -30,9 +30,19 @@ def engine(tiny_model, target) -> Engine:
     return Engine(target, Tokenizer.load(tiny_model), QWEN, [], limits, clock_ms=target.now_ms)
 
 
-def request(read_ms: float | None = 200.0, typed: str = "") -> CompletionRequest:
+def request(first_line_ms: float | None = 800.0, typed: str = "") -> CompletionRequest:
     suffix = "\nprint(value)\n"
-    return CompletionRequest(BEFORE + typed, suffix, document_id="a", mode="text", max_tokens=2, read_ms=read_ms)
+    return CompletionRequest(
+        BEFORE + typed, suffix, document_id="a", mode="text", max_tokens=2, first_line_ms=first_line_ms
+    )
+
+
+def test_the_time_to_write_a_line_is_kept_free():
+    pace = Pace(1.0, 100.0)
+    assert pace.reading_ms(1500) == 700
+    for _ in range(20):
+        pace.wrote(200.0)
+    assert pace.reading_ms(1500) == 375
 
 
 def complete(engine: Engine, asked: CompletionRequest) -> CompletionResult:
@@ -41,7 +51,7 @@ def complete(engine: Engine, asked: CompletionRequest) -> CompletionResult:
 
 
 def test_a_text_not_read_before_is_cut_to_what_is_read_in_time(engine, target):
-    whole = complete(engine, request(read_ms=None))
+    whole = complete(engine, request(first_line_ms=None))
     assert not whole.is_brief
     engine.forget()
     target.widths.clear()
@@ -77,14 +87,14 @@ def test_reading_ahead_that_was_interrupted_is_not_lost(engine, target):
     "ms, expected", [(10, (48, 16, 0)), (400, (300, 100, 0)), (800, (600, 200, 0)), (850, (600, 200, 50)), (9e9, None)]
 )
 def test_the_text_round_the_cursor_goes_before_other_files(ms, expected):
-    pace = ReadingPace(1.0)
+    pace = Pace(1.0)
     assert pace.within(BUDGET, ms) == (PromptBudget(*expected) if expected else BUDGET)
 
 
 def test_the_pace_follows_what_is_measured():
-    pace = ReadingPace()
+    pace = Pace()
     for _ in range(20):
-        pace.measured(128, 64.0)
+        pace.read(128, 64.0)
     assert pace.tokens_per_ms == pytest.approx(2.0, rel=0.01)
     assert pace.ms_for(100) == pytest.approx(50, rel=0.01)
 
