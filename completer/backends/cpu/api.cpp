@@ -88,15 +88,15 @@ EXPORT int32_t completer_multiply(const Tensor* tensor, const float* x, int32_t 
     try {
         const Kernels& kernels = *choose_kernels(level);
         const Matrix matrix = tensor->matrix();
-        const size_t whole_rows = (rows + 15) / 16 * 16, blocks = matrix.blocks();
+        const size_t whole_rows = (rows + kRowTile - 1) / kRowTile * kRowTile, blocks = matrix.blocks();
         Buffer<int8_t> values;
         Buffer<float> scales, sums;
-        Buffer<int32_t> half_sums;
+        Buffer<int32_t> minus_sums;
         values.reserve(whole_rows * matrix.inputs);
         scales.reserve(whole_rows * blocks);
         sums.reserve(whole_rows * blocks);
-        half_sums.reserve(whole_rows * blocks * 2);
-        const Activations quantised{rows, matrix.inputs, values.data(), scales.data(), sums.data(), half_sums.data()};
+        minus_sums.reserve(whole_rows * blocks * 3);
+        const Activations quantised{rows, matrix.inputs, values.data(), scales.data(), sums.data(), minus_sums.data()};
         for (int row = 0; row < rows; ++row)
             kernels.quantise(x + static_cast<size_t>(row) * matrix.inputs, quantised, row, 0, quantised.blocks());
         kernels.multiply(matrix, quantised, 0, matrix.groups(), out, matrix.padded_outputs());

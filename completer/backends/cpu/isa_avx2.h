@@ -56,6 +56,8 @@ struct Isa256 {
     }
 
     static Ints ints(int32_t x) { return _mm256_set1_epi32(x); }
+    template <int Power>
+    static Ints times_power(Ints a) { return _mm256_slli_epi32(a, Power); }  // of two
     static Ints load_bytes(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
     static Ints and_bytes(Ints a, uint8_t mask) { return _mm256_and_si256(a, _mm256_set1_epi8(static_cast<char>(mask))); }
     static Ints or_masked(Ints a, Ints b, uint8_t mask) { return _mm256_or_si256(a, and_bytes(b, mask)); }

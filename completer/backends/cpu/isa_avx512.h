@@ -50,6 +50,8 @@ struct Isa512 {
     static int32_t sum(Ints a) { return _mm512_reduce_add_epi32(a); }
 
     static Ints ints(int32_t x) { return _mm512_set1_epi32(x); }
+    template <int Power>
+    static Ints times_power(Ints a) { return _mm512_slli_epi32(a, Power); }  // of two
     static Ints load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
     static Ints and_bytes(Ints a, uint8_t mask) { return _mm512_and_si512(a, _mm512_set1_epi8(static_cast<char>(mask))); }
     static Ints or_masked(Ints a, Ints b, uint8_t mask) {

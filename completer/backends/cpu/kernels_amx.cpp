@@ -9,8 +9,7 @@
 namespace completer {
 namespace {
 
-constexpr int kRows = 16;       // of activations in a tile
-constexpr int kFewestRows = 9;  // for which tiles are quicker
+constexpr int kFewestRows = 5;  // for which tiles are quicker
 
 // The eight blocks of a panel, unpacked to signed bytes.
 struct alignas(64) Panel {
@@ -19,7 +18,7 @@ struct alignas(64) Panel {
     float min[kSuper][kGroup];
 };
 
-using Sums = int32_t[2][kRows][kGroup];  // by half of a block
+using Sums = int32_t[2][kRowTile][kGroup];  // by half of a block
 
 struct alignas(64) TileConfig {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -46,6 +45,7 @@ void unpack_panel(const Matrix& matrix, int group, int first, int count, Panel& 
     constexpr Traits t = traits(F);
     const uint8_t* quants = matrix.quants(group) + first * matrix.tile_bytes();
     for (int block = 0; block < count; ++block) {
+        fetch_ahead<t.bits>(quants + static_cast<size_t>(block) * t.bits * 64);
         const Scales<Isa512, F> scales(matrix.scales(group), first + block, 0);
         for (int half = 0; half < t.halves; ++half) Isa512::store(panel.scale[block][half], scales.scale[half]);
         if constexpr (t.has_min) Isa512::store(panel.min[block], scales.min);
@@ -62,29 +62,29 @@ void unpack_panel(const Matrix& matrix, int group, int first, int count, Panel& 
 // gcc's tile intrinsics do not tell the compiler that they read and write memory.
 inline void settle_memory(const void* used) { __asm__ volatile("" ::"r"(used) : "memory"); }
 
-// Starts the products of one block; Parity says in which tiles.
+// Starts the products of one block with the rows at values; Parity says in which tiles.
 template <int Halves, int Parity>
-inline void start(const int8_t* values, size_t stride, const Panel& panel, int block) {
+inline void start(const int8_t* values, const Panel& panel, int block) {
     const auto* weights = panel.weights[block];
     if constexpr (Parity == 0) {
         _tile_zero(0);
-        _tile_loadd(4, values, stride);
+        _tile_loadd(4, values, kBlock);
         _tile_loadd(6, weights, 64);
         _tile_dpbssd(0, 4, 6);
         if constexpr (Halves == 2) {
             _tile_zero(1);
-            _tile_loadd(5, values + 16, stride);
+            _tile_loadd(5, values + 16, kBlock);
             _tile_loadd(7, weights + 4, 64);
             _tile_dpbssd(1, 5, 7);
         }
     } else {
         _tile_zero(2);
-        _tile_loadd(5, values, stride);
+        _tile_loadd(5, values, kBlock);
         _tile_loadd(7, weights, 64);
         _tile_dpbssd(2, 5, 7);
         if constexpr (Halves == 2) {
             _tile_zero(3);
-            _tile_loadd(4, values + 16, stride);
+            _tile_loadd(4, values + 16, kBlock);
             _tile_loadd(6, weights + 4, 64);
             _tile_dpbssd(3, 4, 6);
         }
@@ -103,52 +103,57 @@ inline void finish(Sums& sums) {
     settle_memory(sums);
 }
 
-template <Format F>
-inline void add_block(const Sums& sums, const Panel& panel, int block, const Activations& x, size_t first_row_block,
-                      __m512* totals) {
+// scales, block_sums: of the rows.
+template <Format F, int Rows>
+inline void add_tile(const Sums& sums, const Panel& panel, int block, const float* scales, const float* block_sums,
+                     __m512* totals) {
     constexpr Traits t = traits(F);
     const __m512 scale = _mm512_load_ps(panel.scale[block][0]);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-        const size_t row_block = first_row_block + static_cast<size_t>(r) * x.blocks();
+    for (int r = 0; r < Rows; ++r) {
         __m512 part = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[0][r])), scale);
         if constexpr (t.halves == 2)
             part = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[1][r])),
                                    _mm512_load_ps(panel.scale[block][1]), part);
         if constexpr (t.has_min)
-            part = _mm512_fnmadd_ps(_mm512_load_ps(panel.min[block]), _mm512_set1_ps(x.sums[row_block]), part);
-        totals[r] = _mm512_fmadd_ps(part, _mm512_set1_ps(x.scales[row_block]), totals[r]);
+            part = _mm512_fnmadd_ps(_mm512_load_ps(panel.min[block]), _mm512_set1_ps(block_sums[r]), part);
+        totals[r] = _mm512_fmadd_ps(part, _mm512_set1_ps(scales[r]), totals[r]);
     }
 }
 
-// totals of 16 rows += the panel's blocks, an even number of them. One block's products run while another is added.
-template <Format F>
+// totals of 8 or 16 rows += the panel's blocks, an even number of them. One block's products run while another is added.
+template <Format F, int Rows>
 void multiply_panel(const Panel& panel, int first, int count, const Activations& x, int row, float* memory) {
-    constexpr int halves = traits(F).halves;
-    const size_t row_block = static_cast<size_t>(row) * x.blocks() + first;
-    const int8_t* values = x.values + row_block * kBlock;
-    const size_t stride = x.inputs;
+    constexpr int halves = traits(F).halves, step = kRowTile * kBlock;
+    const size_t place = x.place(row, first);
+    const int8_t* values = x.values + place * kBlock;
+    const float *scales = x.scales + place, *block_sums = x.sums + place;
     alignas(64) Sums sums[2];
-    __m512 totals[kRows];
-    for (int r = 0; r < kRows; ++r) totals[r] = _mm512_load_ps(memory + r * kGroup);
-    start<halves, 0>(values, stride, panel, 0);
+    __m512 totals[Rows];
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) totals[r] = _mm512_load_ps(memory + r * kGroup);
+    start<halves, 0>(values, panel, 0);
     for (int block = 0; block < count; block += 2) {
-        start<halves, 1>(values + (block + 1) * kBlock, stride, panel, block + 1);
+        start<halves, 1>(values + step, panel, block + 1);
         finish<halves, 0>(sums[0]);
-        add_block<F>(sums[0], panel, block, x, row_block + block, totals);
-        if (block + 2 < count) start<halves, 0>(values + (block + 2) * kBlock, stride, panel, block + 2);
+        add_tile<F, Rows>(sums[0], panel, block, scales, block_sums, totals);
+        if (block + 2 < count) start<halves, 0>(values + 2 * step, panel, block + 2);
         finish<halves, 1>(sums[1]);
-        add_block<F>(sums[1], panel, block + 1, x, row_block + block + 1, totals);
+        add_tile<F, Rows>(sums[1], panel, block + 1, scales + kRowTile, block_sums + kRowTile, totals);
+        values += 2 * step;
+        scales += 2 * kRowTile;
+        block_sums += 2 * kRowTile;
     }
-    for (int r = 0; r < kRows; ++r) _mm512_store_ps(memory + r * kGroup, totals[r]);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) _mm512_store_ps(memory + r * kGroup, totals[r]);
 }
 
-template <Format F>
+template <Format F, int Rows>
 void multiply_tiles(const Matrix& matrix, const Activations& x, int first, int last, float* out, size_t stride) {
     constexpr int most_rows = 128;
     alignas(64) float totals[most_rows][kGroup];
     Panel panel;
-    const TileConfig config = tiles_for(x.rows < kRows ? x.rows : kRows, traits(F).halves);
+    const TileConfig config = tiles_for(Rows, traits(F).halves);
     settle_memory(&config);
     _tile_loadconfig(&config);
     for (int group = first; group < last; ++group)
@@ -159,8 +164,8 @@ void multiply_tiles(const Matrix& matrix, const Activations& x, int first, int l
                 const int count = x.blocks() - block < kSuper ? x.blocks() - block : kSuper;
                 unpack_panel<F>(matrix, group, block, count, panel);
                 settle_memory(&panel);
-                for (int row = 0; row < rows; row += kRows)
-                    multiply_panel<F>(panel, block, count, x, top + row, totals[row]);
+                for (int row = 0; row < rows; row += Rows)
+                    multiply_panel<F, Rows>(panel, block, count, x, top + row, totals[row]);
             }
             for (int row = 0; row < rows; ++row)
                 _mm512_storeu_ps(out + (top + row) * stride + group * kGroup, _mm512_load_ps(totals[row]));
@@ -168,17 +173,23 @@ void multiply_tiles(const Matrix& matrix, const Activations& x, int first, int l
     _tile_release();
 }
 
+template <Format F>
+void multiply_format(const Matrix& matrix, const Activations& x, int first, int last, float* out, size_t stride) {
+    if (x.rows <= kRowTile / 2) multiply_tiles<F, kRowTile / 2>(matrix, x, first, last, out, stride);
+    else multiply_tiles<F, kRowTile>(matrix, x, first, last, out, stride);
+}
+
 void multiply_amx(const Matrix& matrix, const Activations& x, int first, int last, float* out, size_t stride) {
     if (x.rows < kFewestRows || x.blocks() % 2 != 0) return kAvx512.multiply(matrix, x, first, last, out, stride);
     switch (matrix.format) {
-        case Format::q4_0: return multiply_tiles<Format::q4_0>(matrix, x, first, last, out, stride);
-        case Format::q4_1: return multiply_tiles<Format::q4_1>(matrix, x, first, last, out, stride);
-        case Format::q5_0: return multiply_tiles<Format::q5_0>(matrix, x, first, last, out, stride);
-        case Format::q5_1: return multiply_tiles<Format::q5_1>(matrix, x, first, last, out, stride);
-        case Format::q8_0: return multiply_tiles<Format::q8_0>(matrix, x, first, last, out, stride);
-        case Format::q4_k: return multiply_tiles<Format::q4_k>(matrix, x, first, last, out, stride);
-        case Format::q5_k: return multiply_tiles<Format::q5_k>(matrix, x, first, last, out, stride);
-        case Format::q6_k: return multiply_tiles<Format::q6_k>(matrix, x, first, last, out, stride);
+        case Format::q4_0: return multiply_format<Format::q4_0>(matrix, x, first, last, out, stride);
+        case Format::q4_1: return multiply_format<Format::q4_1>(matrix, x, first, last, out, stride);
+        case Format::q5_0: return multiply_format<Format::q5_0>(matrix, x, first, last, out, stride);
+        case Format::q5_1: return multiply_format<Format::q5_1>(matrix, x, first, last, out, stride);
+        case Format::q8_0: return multiply_format<Format::q8_0>(matrix, x, first, last, out, stride);
+        case Format::q4_k: return multiply_format<Format::q4_k>(matrix, x, first, last, out, stride);
+        case Format::q5_k: return multiply_format<Format::q5_k>(matrix, x, first, last, out, stride);
+        case Format::q6_k: return multiply_format<Format::q6_k>(matrix, x, first, last, out, stride);
     }
 }
 

@@ -8,8 +8,7 @@ namespace completer {
 namespace {
 
 constexpr int kMostWidth = 128;       // rows of one sweep over the weights
-constexpr int kRowTile = 16;          // buffers are filled up to whole tiles of rows
-constexpr size_t kPieceBytes = 96 << 10;  // of weights that a thread takes at a time
+constexpr size_t kPieceBytes = 192 << 10;  // of weights that a thread takes at a time
 constexpr int kPieceBlocks = 32;      // of activations
 
 int whole_tiles(int rows) { return (rows + kRowTile - 1) / kRowTile * kRowTile; }
@@ -75,7 +74,7 @@ void Model::reserve(int width, int positions) {
     quantised_.reserve(rows * inputs);
     scales_.reserve(rows * inputs / kBlock);
     sums_.reserve(rows * inputs / kBlock);
-    half_sums_.reserve(rows * inputs / kBlock * 2);
+    minus_sums_.reserve(rows * inputs / kBlock * 3);
 }
 
 void Model::embed(const int32_t* token_ids, int width) {
@@ -205,7 +204,7 @@ void Model::multiply(std::initializer_list<Product> products, const Activations&
 }
 
 Activations Model::activations(int rows, int inputs) {
-    return {rows, inputs, quantised_.data(), scales_.data(), sums_.data(), half_sums_.data()};
+    return {rows, inputs, quantised_.data(), scales_.data(), sums_.data(), minus_sums_.data()};
 }
 
 LayerCache Model::layer_cache(const Cache& cache, int layer) const {

@@ -72,7 +72,7 @@ private:
     Buffer<float> cosines_, sines_;
     Buffer<int8_t> quantised_;
     Buffer<float> scales_, sums_;
-    Buffer<int32_t> half_sums_;
+    Buffer<int32_t> minus_sums_;
 };
 
 }  // namespace completer

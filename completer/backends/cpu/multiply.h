@@ -9,51 +9,65 @@
 namespace completer {
 namespace {
 
-template <class Isa, Format F>
-inline typename Isa::Floats block_part(
-    const typename Isa::Ints* weights, const Scales<Isa, F>& scales, const Activations& x, size_t row_block) {
+constexpr int log2(int power) { return power == 1 ? 0 : 1 + log2(power / 2); }
+
+// One tile of weights times some rows of one block. values, sums, minus_sums: those of the first row.
+template <class Isa, Format F, int Rows>
+inline void add_block(const uint8_t* tile, const Scales<Isa, F>& of, const int8_t* values, const float* scales,
+                      const float* sums, const int32_t* minus_sums, typename Isa::Floats* totals) {
     constexpr Traits t = traits(F);
-    const int8_t* values = x.values + row_block * kBlock;
-    const int32_t* sums = x.half_sums + row_block * 2;
-    typename Isa::Floats part;
-    if constexpr (t.halves == 2) {
-        const auto first = Isa::template dot<t.bits, 4>(Isa::ints(-t.offset * sums[0]), weights, values);
-        const auto second = Isa::template dot<t.bits, 4>(Isa::ints(-t.offset * sums[1]), weights + 4, values + 16);
-        part = Isa::mul(Isa::convert(first), scales.scale[0]);
-        part = Isa::fma(Isa::convert(second), scales.scale[1], part);
-    } else {
-        const int32_t start = t.offset ? -t.offset * (sums[0] + sums[1]) : 0;
-        const auto dot = Isa::template dot<t.bits, 8>(Isa::ints(start), weights, values);
-        part = Isa::mul(Isa::convert(dot), scales.scale[0]);
+    typename Isa::Ints weights[8];
+    unpack<Isa, t.bits>(tile, weights);
+    const auto start = [&](int which, int r) {  // what makes up for weights stored without their sign
+        const auto sum = Isa::ints(minus_sums[which * kRowTile + r]);
+        return Isa::template times_power<log2(t.offset ? t.offset : 1)>(sum);
+    };
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+        typename Isa::Floats part;
+        if constexpr (t.halves == 2) {
+            const auto first = Isa::template dot<t.bits, 4>(start(1, r), weights, values + r * kBlock);
+            const auto second = Isa::template dot<t.bits, 4>(start(2, r), weights + 4, values + r * kBlock + 16);
+            part = Isa::mul(Isa::convert(first), of.scale[0]);
+            part = Isa::fma(Isa::convert(second), of.scale[1], part);
+        } else {
+            const auto zero = t.offset ? start(0, r) : Isa::ints(0);
+            const auto dot = Isa::template dot<t.bits, 8>(zero, weights, values + r * kBlock);
+            part = Isa::mul(Isa::convert(dot), of.scale[0]);
+        }
+        if constexpr (t.has_min) part = Isa::fnma(of.min, Isa::set(sums[r]), part);
+        totals[r] = Isa::fma(part, Isa::set(scales[r]), totals[r]);
     }
-    if constexpr (t.has_min) part = Isa::fnma(scales.min, Isa::set(x.sums[row_block]), part);
-    return part;
 }
 
-// `count` rows in the time of Rows: rows behind the last, which every buffer has up to a multiple of 16, go nowhere.
+// `count` rows in the time of Rows: rows behind the last, which their tile has room for, go nowhere.
 template <class Isa, Format F, int Rows>
 void multiply_rows(const Matrix& matrix, const Activations& x, int row, int count, int group, float* out,
                    size_t stride) {
     constexpr Traits t = traits(F);
     const int blocks = x.blocks();
     for (int lane = 0; lane < kGroup; lane += Isa::lanes) {
-        const uint8_t* scales = matrix.scales(group);
-        const uint8_t* quants = matrix.quants(group) + 4 * lane;
+        const uint8_t* tile = matrix.quants(group) + 4 * lane;
+        const size_t first = x.place(row, 0);
+        const int8_t* values = x.values + first * kBlock;
+        const float *scales = x.scales + first, *sums = x.sums + first;
+        const int32_t* minus_sums = x.minus_sums + first / kRowTile * 3 * kRowTile + row % kRowTile;
         typename Isa::Floats totals[Rows];
-        for (auto& total : totals) total = Isa::zero();
-        for (int block = 0; block < blocks; ++block) {
-            const Scales<Isa, F> block_scales(scales, block, lane);
-            typename Isa::Ints weights[8];
-            unpack<Isa, t.bits>(quants + static_cast<size_t>(block) * t.bits * 64, weights);
 #pragma GCC unroll 8
-            for (int r = 0; r < Rows; ++r) {
-                const size_t row_block = static_cast<size_t>(row + r) * blocks + block;
-                const auto part = block_part<Isa, F>(weights, block_scales, x, row_block);
-                totals[r] = Isa::fma(part, Isa::set(x.scales[row_block]), totals[r]);
-            }
+        for (int r = 0; r < Rows; ++r) totals[r] = Isa::zero();
+        for (int block = 0; block < blocks; ++block) {
+            if (lane == 0) fetch_ahead<t.bits>(tile);
+            const Scales<Isa, F> of(matrix.scales(group), block, lane);
+            add_block<Isa, F, Rows>(tile, of, values, scales, sums, minus_sums, totals);
+            tile += t.bits * 64;
+            values += kRowTile * kBlock;
+            scales += kRowTile;
+            sums += kRowTile;
+            minus_sums += 3 * kRowTile;
         }
-        for (int r = 0; r < Rows && r < count; ++r)
-            Isa::store(out + (row + r) * stride + group * kGroup + lane, totals[r]);
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r)
+            if (r < count) Isa::store(out + (row + r) * stride + group * kGroup + lane, totals[r]);
     }
 }
 

@@ -15,7 +15,7 @@ template <class Isa>
 void quantise(const float* x, const Activations& out, int row, int first, int last) {
     using W = Wide<Isa>;
     for (int block = first; block < last; ++block) {
-        const size_t at = static_cast<size_t>(row) * out.blocks() + block;
+        const size_t at = out.place(row, block);
         const W halves[2] = {W::load(x + block * kBlock), W::load(x + block * kBlock + kGroup)};
         const float largest = W::max(halves[0].abs(), halves[1].abs()).largest();
         const auto inverse = Isa::set(largest > 0 ? 127.0f / largest : 0.0f);
@@ -28,8 +28,10 @@ void quantise(const float* x, const Activations& out, int row, int first, int la
             }
         out.scales[at] = largest / 127.0f;
         out.sums[at] = static_cast<float>(sums[0] + sums[1]);
-        out.half_sums[2 * at] = sums[0];
-        out.half_sums[2 * at + 1] = sums[1];
+        int32_t* minus_sums = out.minus_sums + (at / kRowTile * 3) * kRowTile + row % kRowTile;
+        minus_sums[0] = -(sums[0] + sums[1]);
+        minus_sums[kRowTile] = -sums[0];
+        minus_sums[2 * kRowTile] = -sums[1];
     }
 }
 

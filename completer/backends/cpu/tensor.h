@@ -53,16 +53,23 @@ struct Matrix {
     const uint8_t* quants(int group) const { return scales(group) + scales_bytes(); }
 };
 
-// rows x inputs, quantised to scale * int8 in blocks of 32. sums: of a block's int8 values, as floats; half_sums: of each
-// 16 of them.
+constexpr int kRowTile = 16;  // rows of activations that lie together
+
+// Rows of activations quantised to scale * int8 in blocks of 32. A tile of 16 rows lies together, block after block, so
+// that a kernel steps through all of them with one pointer; the last tile is there as a whole.
+// values: [tile][block][row][32]; scales, and sums of a block's int8 values: [tile][block][row]; minus_sums: the same
+// sums negated, of the block and of its halves: [tile][block][3][row].
 struct Activations {
     int rows, inputs;
     int8_t* values;
     float* scales;
     float* sums;
-    int32_t* half_sums;
+    int32_t* minus_sums;
 
     int blocks() const { return inputs / kBlock; }
+    size_t place(int row, int block) const {
+        return (static_cast<size_t>(row / kRowTile) * blocks() + block) * kRowTile + row % kRowTile;
+    }
 };
 
 // Half-precision keys and values of one layer. keys: [head][position / 16][size][16]; values: [head][position][size].
