@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -373,11 +374,15 @@ def test_without_a_suggestion_tab_is_a_tab_and_goes_on_in_a_snippet(open_neovim,
     neovim = open_neovim("notes.txt")
     neovim.type("i<Tab>a")
     until(lambda: neovim.lines == ["\ta"])
-    neovim.type("<C-u>")
-    until(lambda: neovim.lines == [""])
+    neovim.type("<BS>")
+    until(lambda: neovim.lines == ["\t"])
     neovim.lua("vim.snippet.expand('f(${1:a}, ${2:b})')")
-    neovim.type("x<Tab>y")
-    until(lambda: neovim.lines == ["f(x, y)"])
+    neovim.type("x")
+    until(lambda: neovim.lines == ["\tf(x, b)"])
+    neovim.type("<Tab>")
+    until(lambda: neovim.call("get_mode")["mode"] == "s")
+    neovim.type("y")
+    until(lambda: neovim.lines == ["\tf(x, y)"])
 
 
 def test_asked_for_by_hand_where_typing_does_not_ask(open_neovim):
@@ -434,7 +439,7 @@ def test_a_suggestion_is_asked_for_that_begins_with_what_is_chosen(open_neovim, 
     neovim.screen.settle(lambda frame: "reason" in frame.text)
     neovim.lua("require('completer').pause(false)")
     neovim.screen.settle(lambda frame: frame.ghost.startswith("sult = 0"))
-    assert [call["prefix"] for call in script.calls()][0] == f"{BEGIN}    result"
+    assert until(script.calls)[0]["prefix"] == f"{BEGIN}    result"
     neovim.type("<Tab>")
     until(lambda: neovim.lines == WHOLE.splitlines())
 
@@ -642,9 +647,10 @@ def test_from_the_request_to_the_ghost_text_it_takes_no_more_than_60_ms(open_neo
       end
     """)
     neovim.type("i")
-    for count in range(1, 101):
+    for _ in range(100):
+        count = neovim.lua("return #Times")
         neovim.type("x<M-\\>")
-        until(lambda count=count: neovim.lua("return #Times") == count)
+        until(partial(neovim.lua, "return #Times > ...", count))
     times_ms = sorted(neovim.lua("return Times"))
     print(f"median {times_ms[50]:.1f} ms, p95 {times_ms[94]:.1f} ms")
     assert times_ms[94] <= 60
