@@ -281,6 +281,16 @@ def shows(text: str) -> Callable[[Frame], bool]:
     return lambda frame: text in frame.text
 
 
+def ask_until(neovim: Neovim, condition: Callable[[], bool]) -> None:
+    """Ask again and again, as if something had been typed which the suggestion did not foresee."""
+
+    def asked() -> bool:
+        neovim.lua("require('completer.typing').start_over()")
+        return condition()
+
+    until(asked, pause_s=0.1)
+
+
 def watch_requests(neovim: Neovim) -> None:
     neovim.lua("""
       Seen = { pending = 0, cancel = 0, complete = 0 }
@@ -328,10 +338,11 @@ def test_options_and_settings_apply_at_once(shown):
     settings.parent.mkdir(parents=True)
     settings.write_text("[privacy]\ndisabled_languages = ['python']\n")
     shown.type("<C-u>")
-    until(lambda: shown.type("x<BS>") or "off for this file" in shown.statusline, pause_s=0.1)
+    ask_until(shown, lambda: "off for this file" in shown.statusline)
     shown.wait_for_ghost("")
     settings.unlink()
-    until(lambda: shown.type("x<BS>") or shown.screen.now.ghost == "    " + BODY[0], pause_s=0.1)
+    ask_until(shown, lambda: "off for this file" not in shown.statusline)
+    shown.wait_for_ghost("    " + BODY[0])
 
 
 def test_the_status_line_has_the_numbers_of_the_last_completion(shown):
@@ -348,10 +359,8 @@ def test_switched_off_paused_or_snoozed_it_is_silent(shown):
     shown.lua("require('completer').pause(false)")
     shown.wait_for_ghost(GHOST)
     shown.type("<C-o>:Completer snooze 5<CR>")
-    shown.screen.settle(lambda frame: "snooze" in frame.text.splitlines()[-2])
-    shown.type("x<BS>")
-    shown.wait_for_ghost("")
-    shown.type("<C-o>:Completer snooze 0<CR>x<BS>")
+    shown.screen.settle(lambda frame: "completer: off for this file" in frame.text and frame.ghost == "")
+    shown.type("<C-o>:Completer snooze 0<CR>")
     shown.wait_for_ghost(GHOST)
 
 
@@ -374,11 +383,15 @@ def test_without_a_suggestion_tab_is_a_tab_and_goes_on_in_a_snippet(open_neovim,
     neovim = open_neovim("notes.txt")
     neovim.type("i<Tab>a")
     until(lambda: neovim.lines == ["\ta"])
-    neovim.type("<C-u>")
-    until(lambda: neovim.lines == [""])
+    neovim.type("<BS>")
+    until(lambda: neovim.lines == ["\t"])
     neovim.lua("vim.snippet.expand('f(${1:a}, ${2:b})')")
-    neovim.type("x<Tab>y")
-    until(lambda: neovim.lines == ["f(x, y)"])
+    neovim.type("x")
+    until(lambda: neovim.lines == ["\tf(x, b)"])
+    neovim.type("<Tab>")
+    until(lambda: neovim.call("get_mode")["mode"] == "s")
+    neovim.type("y")
+    until(lambda: neovim.lines == ["\tf(x, y)"])
 
 
 def test_asked_for_by_hand_where_typing_does_not_ask(open_neovim):
@@ -423,7 +436,7 @@ def test_it_goes_on_with_what_the_popup_has_inserted(open_neovim):
     neovim.type("<C-x><C-z><C-n>")
     neovim.screen.settle(lambda frame: "    reason" in frame.lines[1] and frame.ghost == "")
     neovim.type("<C-p>")
-    neovim.screen.settle(lambda frame: frame.ghost.startswith(" = 0"))
+    neovim.screen.settle(lambda frame: frame.ghost.startswith(" = 0") and frame.ghost.endswith(BODY[-1]))
     neovim.type("<Tab>")
     until(lambda: neovim.lines == WHOLE.splitlines())
 
@@ -434,8 +447,8 @@ def test_a_suggestion_is_asked_for_that_begins_with_what_is_chosen(open_neovim, 
     neovim.type("A<CR>    re<C-x><C-z>")
     neovim.screen.settle(lambda frame: "reason" in frame.text)
     neovim.lua("require('completer').pause(false)")
-    neovim.screen.settle(lambda frame: frame.ghost.startswith("sult = 0"))
-    assert [call["prefix"] for call in script.calls()][0] == f"{BEGIN}    result"
+    neovim.screen.settle(lambda frame: frame.ghost.startswith("sult = 0") and frame.ghost.endswith(BODY[-1]))
+    assert until(script.calls)[0]["prefix"] == f"{BEGIN}    result"
     neovim.type("<Tab>")
     until(lambda: neovim.lines == WHOLE.splitlines())
 
@@ -643,9 +656,10 @@ def test_from_the_request_to_the_ghost_text_it_takes_no_more_than_60_ms(open_neo
       end
     """)
     neovim.type("i")
-    for count in range(1, 101):
+    for _ in range(100):
+        count = neovim.lua("return #Times")
         neovim.type("x<M-\\>")
-        until(partial(neovim.lua, f"return #Times == {count}"))
+        until(partial(neovim.lua, "return #Times > ...", count))
     times_ms = sorted(neovim.lua("return Times"))
     print(f"median {times_ms[50]:.1f} ms, p95 {times_ms[94]:.1f} ms")
     assert times_ms[94] <= 60
