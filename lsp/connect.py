@@ -101,7 +101,8 @@ class Bridge:
         with self._lock:
             self._is_over = True
             if self._socket is not None:
-                self._socket.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):  # the daemon has just hung up
+                    self._socket.shutdown(socket.SHUT_WR)
         return 0 if self._is_shut_down else 1
 
     def _from_editor(self, body: bytes) -> None:

@@ -104,6 +104,7 @@ class _Daemon:
             "model": self.service.worker.state,
             "engine": fingerprint(self.service.config),
             "connections": len(self._connections) - 1,
+            "tasks": len(asyncio.all_tasks()),
             "up_s": round(time.time() - self._started_s),
             "rss_bytes": psutil.Process().memory_info().rss,
         }

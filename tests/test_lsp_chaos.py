@@ -22,6 +22,8 @@ WINDOWS, BURST = 4, 25
 PIECES = ["a", "x = 1", "    ", "\n", "\r\n", "\r", "😀", "é", "\f", "(", "))", "def f():\n    return 1\n", "\ud83d"]
 NONSENSE = [b"{", b"[1]", b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {"a": 1}}', b" " * 10**6]
 SETTLED_S = 30.0
+IDLE_TASKS = 4
+"""The daemon itself, and the connection that asks it."""
 
 
 class Chaos:
@@ -55,7 +57,15 @@ class Chaos:
     async def step(self, may_kill: bool) -> None:
         window = self.random.choice(self.windows)
         uri = self.random.choice([*window.texts])
-        kinds = {self.edit: 50, self.request: 30, self.cancel: 8, self.replace: 4, self.garbage: 3, self.reopen: 3}
+        kinds = {
+            self.edit: 50,
+            self.request: 30,
+            self.cancel: 8,
+            self.replace: 4,
+            self.garbage: 3,
+            self.reopen: 3,
+            self.huge: 1,
+        }
         if may_kill:
             kinds |= {self.kill_daemon: 1, self.kill_window: 1}
         (kind,) = self.random.choices([*kinds], weights=[*kinds.values()])
@@ -82,6 +92,14 @@ class Chaos:
         body = self.random.choice(NONSENSE)
         header = b"Content-Length: %d\r\n\r\n" % len(body)
         window.stdin.write(self.random.choice([header + body, b"nonsense\r\n\r\n"]))
+
+    async def huge(self, window: Editor, uri: str) -> None:
+        """A document that is too large to be kept."""
+        huge = "file:///project/huge.py"
+        window.open(huge, "x = 1\n" * 500_000)
+        self.pending.append(window.ask(huge, self.position(), INVOKED))
+        window.close(huge)
+        del window.texts[huge]
 
     async def reopen(self, window: Editor, uri: str) -> None:
         window.close(uri)
@@ -164,6 +182,7 @@ async def test_chaos(script, monkeypatch, steps):
             assert window.process.returncode == 0
         await until(lambda: ask(socket_path(), DAEMON_STATUS)["connections"] == 0)
         await until(lambda: usage(status["pid"])[1] <= files - WINDOWS)
+        await until(lambda: ask(socket_path(), DAEMON_STATUS)["tasks"] <= IDLE_TASKS)
     finally:
         for window in chaos.windows:
             if window.process.returncode is None:

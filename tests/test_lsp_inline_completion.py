@@ -193,6 +193,21 @@ async def test_a_slow_completion_is_answered_at_the_deadline_with_its_first_line
     assert (await within(request)).items[0].insert_text == "result = 0"
 
 
+async def test_at_the_deadline_an_editor_that_understands_chunks_gets_what_there_is(start_editor, script, monkeypatch):
+    monkeypatch.setenv("COMPLETER_SERVICE_FIRST_LINE_DEADLINE_MS", "50")
+    editor = await start_editor()
+    await editor.initialize(streaming=True)
+    await editor.has_status(message="ready", busy=False)
+    script.write(otherwise="compute(items)\n", pace="steps", chunk=7)
+    editor.open(URI, "result = ")
+    request = editor.ask(URI)
+    script.allow(1)
+    assert (await within(request)).items[0].insert_text == "compute"
+    script.allow(100)
+    last = await until(lambda: next((chunk for chunk in editor.chunks if chunk.done), None))
+    assert last.insertText == "compute(items)"
+
+
 async def test_the_popup_s_selected_item_is_extended_or_left_alone(editor, script):
     script.write(writes=WHOLE)
     editor.open(URI, BEGIN + "re")
