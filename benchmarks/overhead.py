@@ -59,7 +59,7 @@ class Window:
     async def start(cls, *command: str) -> "Window":
         pipe = asyncio.subprocess.PIPE
         window = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, cwd=ROOT))
-        capabilities = {"textDocument": {"inlineCompletion": {}}}
+        capabilities: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
         options = {"streaming": True}
         await window.ask("initialize", capabilities=capabilities, initializationOptions=options, processId=None)
         window.tell("initialized")

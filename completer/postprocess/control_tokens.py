@@ -21,6 +21,8 @@ _NAMES = sorted(
     }
 )
 _NAME = re.compile("|".join(map(re.escape, _NAMES)))
+_BEGINNINGS = frozenset(name[:chars] for name in _NAMES for chars in range(1, len(name) + 1))
+_LONGEST_BEGINNING = max(map(len, _NAMES)) - 1
 _MIN_CUT_NAME_CHARS = 4
 
 
@@ -45,9 +47,8 @@ def _end(text: str, context: FilterContext) -> int | None:
 
 def _begun(text: str) -> int:
     """How many characters at the end of text may be the beginning of a control token."""
-    longest = max(map(len, _NAMES)) - 1
-    tails = (text[-chars:] for chars in range(min(longest, len(text)), 0, -1))
-    return next((len(tail) for tail in tails if any(name.startswith(tail) for name in _NAMES)), 0)
+    lengths = range(min(_LONGEST_BEGINNING, len(text)), 0, -1)
+    return next((chars for chars in lengths if text[-chars:] in _BEGINNINGS), 0)
 
 
 def _is_named_in(context: FilterContext) -> bool:

@@ -16,9 +16,11 @@ def match_tabs(text: str, context: FilterContext) -> str:
     """
     line_start = 0 if not context.current_line_prefix else text.find("\n") + 1 or len(text)
     first = _INDENT.search(text, line_start)
+    if first is None:
+        return text
     around = (*context.lines_above, Line(context.current_line_prefix, 0), *context.next_lines)
     kinds = {_kind(line.text) for line in around} - {""}
-    width = _level_width(first, text, context) if first and kinds == {"\t", " "} - {_kind(first[0])} else 0
+    width = _level_width(first, text, context) if kinds == {"\t", " "} - {_kind(first[0])} else 0
     if not width:
         return text
     return text[:line_start] + _INDENT.sub(lambda indent: _converted(indent[0], width), text[line_start:])
