@@ -1,6 +1,8 @@
 // AMX: the tile unit multiplies 16 outputs x 32 inputs with 16 rows at once. Scales are applied as everywhere else, so
 // the bits are those of the other kernels. Narrow passes are limited by memory and stay with AVX-512.
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "isa_avx512.h"
 #include "kernels.h"
@@ -31,7 +33,7 @@ struct alignas(64) TileConfig {
     }
 };
 
-// Tiles 0..3: sums, two of each block in flight; 4, 5: activations; 6, 7: weights.
+// Tiles 0..3: sums of the blocks in flight; 4, 5: activations; 6, 7: weights.
 TileConfig tiles_for(int rows, int halves) {
     TileConfig config;
     for (int tile = 0; tile < 4; ++tile) config.set(tile, rows, 64);
@@ -45,7 +47,6 @@ void unpack_panel(const Matrix& matrix, int group, int first, int count, Panel& 
     constexpr Traits t = traits(F);
     const uint8_t* quants = matrix.quants(group) + first * matrix.tile_bytes();
     for (int block = 0; block < count; ++block) {
-        fetch_ahead<t.bits>(quants + static_cast<size_t>(block) * t.bits * 64);
         const Scales<Isa512, F> scales(matrix.scales(group), first + block, 0);
         for (int half = 0; half < t.halves; ++half) Isa512::store(panel.scale[block][half], scales.scale[half]);
         if constexpr (t.has_min) Isa512::store(panel.min[block], scales.min);
@@ -59,48 +60,35 @@ void unpack_panel(const Matrix& matrix, int group, int first, int count, Panel& 
     }
 }
 
-// gcc's tile intrinsics do not tell the compiler that they read and write memory.
-inline void settle_memory(const void* used) { __asm__ volatile("" ::"r"(used) : "memory"); }
-
-// Starts the products of one block with the rows at values; Parity says in which tiles.
-template <int Halves, int Parity>
-inline void start(const int8_t* values, const Panel& panel, int block) {
-    const auto* weights = panel.weights[block];
-    if constexpr (Parity == 0) {
-        _tile_zero(0);
-        _tile_loadd(4, values, kBlock);
-        _tile_loadd(6, weights, 64);
-        _tile_dpbssd(0, 4, 6);
-        if constexpr (Halves == 2) {
-            _tile_zero(1);
-            _tile_loadd(5, values + 16, kBlock);
-            _tile_loadd(7, weights + 4, 64);
-            _tile_dpbssd(1, 5, 7);
-        }
-    } else {
-        _tile_zero(2);
-        _tile_loadd(5, values, kBlock);
-        _tile_loadd(7, weights, 64);
-        _tile_dpbssd(2, 5, 7);
-        if constexpr (Halves == 2) {
-            _tile_zero(3);
-            _tile_loadd(4, values + 16, kBlock);
-            _tile_loadd(6, weights + 4, 64);
-            _tile_dpbssd(3, 4, 6);
-        }
-    }
+// The intrinsics of gcc do not tell the compiler that they read and write memory.
+template <int Tile>
+void tile_zero() {
+    __asm__ volatile("tilezero %%tmm%c0" ::"i"(Tile));
+}
+template <int Tile>
+void tile_load(const void* from, long stride) {
+    __asm__ volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(Tile), "r"(from), "r"(stride) : "memory");
+}
+template <int Tile>
+void tile_store(void* to, long stride) {
+    __asm__ volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(Tile), "r"(to), "r"(stride) : "memory");
+}
+template <int Sums, int Activations, int Weights>
+void tile_multiply() {  // signed bytes
+    __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(Activations), "i"(Weights));
 }
 
-template <int Halves, int Parity>
-inline void finish(Sums& sums) {
-    if constexpr (Parity == 0) {
-        _tile_stored(0, sums[0], 64);
-        if constexpr (Halves == 2) _tile_stored(1, sums[1], 64);
-    } else {
-        _tile_stored(2, sums[0], 64);
-        if constexpr (Halves == 2) _tile_stored(3, sums[1], 64);
-    }
-    settle_memory(sums);
+template <int N>
+using Number = std::integral_constant<int, N>;
+
+// Starts the products of one half of a block with the rows at values, for tile `Sum`.
+template <int Sum>
+inline void start(const int8_t* values, const int8_t (*weights)[64]) {
+    constexpr int activations = 4 + Sum % 2, unpacked = 6 + Sum % 2;
+    tile_zero<Sum>();
+    tile_load<activations>(values, kBlock);
+    tile_load<unpacked>(weights, 64);
+    tile_multiply<Sum, activations, unpacked>();
 }
 
 // scales, block_sums: of the rows.
@@ -121,10 +109,12 @@ inline void add_tile(const Sums& sums, const Panel& panel, int block, const floa
     }
 }
 
-// totals of 8 or 16 rows += the panel's blocks, an even number of them. One block's products run while another is added.
+// totals of 8 or 16 rows += the panel's blocks. The products of several blocks run while an earlier one is added, and
+// what lies behind the panel's quants is fetched meanwhile.
 template <Format F, int Rows>
-void multiply_panel(const Panel& panel, int first, int count, const Activations& x, int row, float* memory) {
-    constexpr int halves = traits(F).halves, step = kRowTile * kBlock;
+void multiply_panel(const Panel& panel, const uint8_t* quants, int first, int count, const Activations& x, int row,
+                    float* memory) {
+    constexpr int halves = traits(F).halves, bits = traits(F).bits;
     const size_t place = x.place(row, first);
     const int8_t* values = x.values + place * kBlock;
     const float *scales = x.scales + place, *block_sums = x.sums + place;
@@ -132,18 +122,25 @@ void multiply_panel(const Panel& panel, int first, int count, const Activations&
     __m512 totals[Rows];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) totals[r] = _mm512_load_ps(memory + r * kGroup);
-    start<halves, 0>(values, panel, 0);
-    for (int block = 0; block < count; block += 2) {
-        start<halves, 1>(values + step, panel, block + 1);
-        finish<halves, 0>(sums[0]);
-        add_tile<F, Rows>(sums[0], panel, block, scales, block_sums, totals);
-        if (block + 2 < count) start<halves, 0>(values + 2 * step, panel, block + 2);
-        finish<halves, 1>(sums[1]);
-        add_tile<F, Rows>(sums[1], panel, block + 1, scales + kRowTile, block_sums + kRowTile, totals);
-        values += 2 * step;
-        scales += 2 * kRowTile;
-        block_sums += 2 * kRowTile;
-    }
+    const auto begin = [&]<int Slot>(Number<Slot>, int block) {
+        if (block >= count) return;
+        const int8_t* rows = values + block * kRowTile * kBlock;
+        start<Slot * halves>(rows, panel.weights[block]);
+        if constexpr (halves == 2) start<Slot * halves + 1>(rows + kBlock / 2, panel.weights[block] + 4);
+    };
+    const auto end = [&]<int Slot>(Number<Slot> slot, int block) {
+        if (block >= count) return;
+        tile_store<Slot * halves>(sums[Slot % 2][0], 64);
+        if constexpr (halves == 2) tile_store<Slot * halves + 1>(sums[Slot % 2][1], 64);
+        begin(slot, block + 4 / halves);
+        fetch_ahead<bits>(quants + static_cast<size_t>(block) * bits * 64);
+        add_tile<F, Rows>(sums[Slot % 2], panel, block, scales + block * kRowTile, block_sums + block * kRowTile, totals);
+    };
+    const auto run = [&]<int... Slot>(std::integer_sequence<int, Slot...>) {
+        (begin(Number<Slot>(), Slot), ...);
+        for (int block = 0; block < count; block += 4 / halves) (end(Number<Slot>(), block + Slot), ...);
+    };
+    run(std::make_integer_sequence<int, 4 / halves>());
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) _mm512_store_ps(memory + r * kGroup, totals[r]);
 }
@@ -154,23 +151,22 @@ void multiply_tiles(const Matrix& matrix, const Activations& x, int first, int l
     alignas(64) float totals[most_rows][kGroup];
     Panel panel;
     const TileConfig config = tiles_for(Rows, traits(F).halves);
-    settle_memory(&config);
-    _tile_loadconfig(&config);
+    __asm__ volatile("ldtilecfg %0" ::"m"(config));
     for (int group = first; group < last; ++group)
         for (int top = 0; top < x.rows; top += most_rows) {
             const int rows = x.rows - top < most_rows ? x.rows - top : most_rows;
             std::memset(totals, 0, sizeof totals);
             for (int block = 0; block < x.blocks(); block += kSuper) {
                 const int count = x.blocks() - block < kSuper ? x.blocks() - block : kSuper;
+                const uint8_t* quants = matrix.quants(group) + block * matrix.tile_bytes();
                 unpack_panel<F>(matrix, group, block, count, panel);
-                settle_memory(&panel);
                 for (int row = 0; row < rows; row += Rows)
-                    multiply_panel<F, Rows>(panel, block, count, x, top + row, totals[row]);
+                    multiply_panel<F, Rows>(panel, quants, block, count, x, top + row, totals[row]);
             }
             for (int row = 0; row < rows; ++row)
                 _mm512_storeu_ps(out + (top + row) * stride + group * kGroup, _mm512_load_ps(totals[row]));
         }
-    _tile_release();
+    __asm__ volatile("tilerelease");
 }
 
 template <Format F>

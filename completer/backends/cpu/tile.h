@@ -38,9 +38,9 @@ inline void unpack(const uint8_t* tile, typename Isa::Ints* weights) {
 constexpr int kFetchDistance = 8192;  // bytes; the processor's own prefetching stays too close to hide the arithmetic
 
 // Asks for what will be multiplied some tiles later. Behind the last matrix nothing comes of it.
-template <int Bits>
+template <int Lines>
 inline void fetch_ahead(const uint8_t* tile) {
-    for (int i = 0; i < Bits; ++i) __builtin_prefetch(tile + kFetchDistance + 64 * i);
+    for (int i = 0; i < Lines; ++i) __builtin_prefetch(tile + kFetchDistance + 64 * i);
 }
 
 // The scales of one block for the lanes from `lane` on, and what is subtracted for each unit of activation.
