@@ -23,14 +23,19 @@ LAZY_COMMANDS = {
     "complete": ("completer.complete_command:complete", "Complete code at a cursor."),
     "models": ("completer.models_cli:models", "List, pull, find and remove models."),
     "bench": ("completer.bench:bench", "Measure plain and speculative decoding on this machine."),
+    "stats": ("adaptive.statistics_cli:stats", "What was suggested, accepted and saved, and what was learned."),
+    "why": ("adaptive.statistics_cli:why", "Why drafts come from where they do, and since when."),
+    "tune": ("adaptive.tune:tune", "Learn from a folder of code before the first keystroke."),
+    "replay": ("adaptive.replay_command:replay", "Replay recorded rounds under the controller and other rules."),
     "verify": ("completer.verify_command:verify", "Prove that speculation does not change the text."),
 }
 _INTERRUPTED = 130
 SECTIONS = {
     "Use": ("complete",),
     "Models": ("models",),
+    "Learn": ("stats", "why", "tune"),
     "Service": ("logs", "config", "doctor", "uninstall"),
-    "Measure": ("bench", "verify"),
+    "Measure": ("bench", "verify", "replay"),
 }
 
 

@@ -24,6 +24,7 @@ class DraftModelSource:
         self._load = load
         self._slots, self._capacity = slots, capacity
         self._prefix_cache: PrefixCache | None = None
+        self._target: Target | None = None
         self._slot: Slot | None = None
         self.cancelled = cancelled
         self.catch_up_tokens = 0
@@ -37,6 +38,12 @@ class DraftModelSource:
         self._slot = None
         if self._prefix_cache is not None:
             self._prefix_cache.clear()
+
+    def target(self) -> Target:
+        """The model, loaded now if it was not."""
+        if self._target is None:
+            self._target = self._load()
+        return self._target
 
     def lag_tokens(self, token_ids: Sequence[int]) -> int:
         """Tokens the model would have to read before it could draft."""
@@ -73,9 +80,9 @@ class DraftModelSource:
         return Draft(tuple(drafted), 0, tuple(probs), stacked) if drafted else Draft.EMPTY
 
     def _acquire(self, token_ids: Sequence[int]) -> Slot:
+        target = self.target()
         if self._prefix_cache is None:
-            self._target = self._load()
-            self._prefix_cache = PrefixCache(self._target, self._slots, self._capacity)
+            self._prefix_cache = PrefixCache(target, self._slots, self._capacity)
         if self._slot is None:
             self._slot = self._prefix_cache.acquire(self._context.document_id, token_ids)
         else:
@@ -90,9 +97,9 @@ class DraftModelSource:
         for start in range(0, len(missing), _CATCH_UP_TOKENS):
             if self.cancelled():
                 return None
-            rows = self._target.forward(slot.cache, missing[start : start + _CATCH_UP_TOKENS], 1)
+            rows = self.target().forward(slot.cache, missing[start : start + _CATCH_UP_TOKENS], 1)
         return rows
 
     def _forward(self, slot: Slot, token_ids: list[int]) -> TargetRows:
         slot.token_ids += token_ids
-        return self._target.forward(slot.cache, token_ids, 1)
+        return self.target().forward(slot.cache, token_ids, 1)
