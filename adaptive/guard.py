@@ -11,7 +11,7 @@ CREDIT_PASSES = 4.0
 AGAIN_PASSES = 1.5
 CEILING_PASSES = 4.0
 SHORTEST_PAUSE = 32
-LONGEST_PAUSE = 1024
+LONGEST_PAUSE = 512
 
 
 @dataclass(slots=True)
@@ -35,8 +35,11 @@ class Guard:
         elif not is_plain:
             self.balance = min(self.balance + tokens - ms / plain_ms, CEILING_PASSES)
             if self.balance <= -CREDIT_PASSES:
-                self.pause = self.next_pause
-                self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
-                self.balance = AGAIN_PASSES - CREDIT_PASSES
+                self.close()
             elif self.balance >= CEILING_PASSES:
                 self.next_pause = SHORTEST_PAUSE
+
+    def close(self) -> None:
+        self.pause = self.next_pause
+        self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
+        self.balance = AGAIN_PASSES - CREDIT_PASSES

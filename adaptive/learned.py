@@ -24,7 +24,6 @@ EXPLORED_PASSES = 2.0
 CHANGES = 20
 _SHIFTED = 1.2
 """A shift of the log-odds so large is a change of its own: .8 becomes .55, or .93."""
-_KEPT_OF_COUNTS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +145,12 @@ class Learned:
                 self._note(at_s, f"{first} took over from {before}: it now serves most rounds")
 
     def _note_shift(self, at_s: float) -> None:
-        """Where a source's acceptance has left its counts behind, these weigh less from now on."""
+        """Say where a source's acceptance has left its counts behind."""
         for source, shift in self.acceptance.shift.items():
             is_shifted = abs(shift) > (_SHIFTED if not self._shifted[source] else _SHIFTED / 2)
             if is_shifted and not self._shifted[source]:
-                self.acceptance.discount(source, _KEPT_OF_COUNTS)
                 direction = "fell" if shift < 0 else "rose"
-                self._note(
-                    at_s, f"acceptance of {source} {direction} suddenly: what was counted before weighs a quarter"
-                )
+                self._note(at_s, f"acceptance of {source} {direction} suddenly: the newest trials decide")
             self._shifted[source] = is_shifted
 
     def _note(self, at_s: float, cause: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from adaptive.context_key import Project
 from adaptive.counts import CountNews, Counts, joined_news
-from adaptive.learned import Change
+from adaptive.learned import CHANGES, Change
 from adaptive.tally import Tally
 
 
@@ -39,7 +39,7 @@ class KeyNews:
     def add(self, newer: "KeyNews") -> None:
         self.counts = joined_news(self.counts, newer.counts)
         self.state = newer.state or self.state
-        self.changes += newer.changes
+        self.changes = [*self.changes, *newer.changes][-CHANGES:]
         self.tally.add(newer.tally)
 
 

@@ -50,13 +50,21 @@ class LearningPlanner:
         return self._rounds
 
     def choose(self, state: RoundState) -> Choice:
-        cost, learned = self._cost, self._learned
-        rate = learned.rate(cost.plain_ms)
-        plain = 1.0 - rate * cost.plain_ms
+        learned = self._learned
         if learned.guard.is_closed:
             return Choice()
-        best, chosen = plain + MARGIN_TOKENS, Choice()
-        room = min(state.remaining_tokens - 1, self._max_k, self._most_in_time(state), self._most_on_credit())
+        room = min(state.remaining_tokens - 1, self._max_k, self._most_in_time(state))
+        on_credit = self._most_on_credit()
+        choice = self._best(state, min(room, on_credit))
+        if not choice.k and on_credit < room and self._best(state, room).k:
+            learned.guard.close()  # what would pay cannot be risked any more
+        return choice
+
+    def _best(self, state: RoundState, room: int) -> Choice:
+        """The choice of the highest index, drafting at most `room` tokens."""
+        cost, learned = self._cost, self._learned
+        rate = learned.rate(cost.plain_ms)
+        best, chosen = 1.0 - rate * cost.plain_ms + MARGIN_TOKENS, Choice()
         if room < 1:
             return chosen
         for source in LOOKUPS:
@@ -67,17 +75,21 @@ class LearningPlanner:
                 if index > best:
                     best, chosen = index, Choice(source, k)
         if state.draft_lag_tokens is not None and self._has_draft_model:
-            room = min(room, DRAFT_MODEL_MOST)
-            index_at, choice = self._draft_model(state, rate, room)
-            if index_at > best:
-                return choice
-            lost_ms = (best - index_at) / rate
-            if self._rounds and learned.may_explore(lost_ms):
-                hoped, choice = self._draft_model(state, rate, room, optimism=1.0)
-                if hoped > best:
-                    learned.explored(lost_ms)
-                    return choice
+            return self._draft_model_instead(state, rate, min(room, DRAFT_MODEL_MOST), best) or chosen
         return chosen
+
+    def _draft_model_instead(self, state: RoundState, rate: float, room: int, best: float) -> Choice | None:
+        """A draft of the draft model where its index is higher than `best`, or might be and trying costs little."""
+        index, choice = self._draft_model(state, rate, room)
+        if index > best:
+            return choice
+        lost_ms = (best - index) / rate
+        if self._rounds and self._learned.may_explore(lost_ms):
+            hoped, choice = self._draft_model(state, rate, room, optimism=1.0)
+            if hoped > best:
+                self._learned.explored(lost_ms)
+                return choice
+        return None
 
     def observe(self, outcome: RoundOutcome) -> Seen:
         cost, learned, acceptance = self._cost, self._learned, self._learned.acceptance

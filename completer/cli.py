@@ -28,6 +28,10 @@ LAZY_COMMANDS = {
     "complete": ("completer.complete_command:complete", "Complete code at a cursor."),
     "models": ("completer.models_cli:models", "List, pull, find and remove models."),
     "bench": ("completer.bench:bench", "Measure plain and speculative decoding on this machine."),
+    "stats": ("adaptive.statistics_cli:stats", "What was suggested, accepted and saved, and what was learned."),
+    "why": ("adaptive.statistics_cli:why", "Why drafts come from where they do, and since when."),
+    "tune": ("adaptive.tune:tune", "Learn from a folder of code before the first keystroke."),
+    "replay": ("adaptive.replay_command:replay", "Replay recorded rounds under the controller and other rules."),
     "verify": ("completer.verify_command:verify", "Prove that speculation does not change the text."),
     "eval": ("completer.eval_command:evaluate", "Measure the quality of completions."),
     "lsp": ("lsp.commands:lsp", "Serve an editor over standard input and output; this is what editors start."),
@@ -37,8 +41,9 @@ _INTERRUPTED = 130
 SECTIONS = {
     "Use": ("setup", "complete"),
     "Models": ("models",),
+    "Learn": ("stats", "why", "tune"),
     "Service": ("lsp", "daemon", "logs", "config", "doctor", "uninstall"),
-    "Measure": ("bench", "verify", "eval"),
+    "Measure": ("bench", "verify", "eval", "replay"),
 }
 
 

@@ -16,7 +16,7 @@ from completer.draft.draft_model import DraftModelSource
 from completer.draft.ngram import NgramSource
 from completer.draft.offers import DraftSources
 from completer.draft.previous_suggestion import PreviousSuggestionSource
-from completer.draft.source import MAX_K, DraftContext
+from completer.draft.source import MAX_K, DraftContext, DraftSource
 from completer.healing import LONGEST_REMAINDER_BYTES, Vocabulary
 from completer.languages import language
 from completer.models.fim import FimTemplate
@@ -84,11 +84,11 @@ class Engine:
         self.stop_token_ids = frozenset(stop_token_ids)
         self.limits = limits
         self._clock_ms = clock_ms
-        self._vocabulary = Vocabulary(tokenizer.token_bytes)
+        self.vocabulary = Vocabulary(tokenizer.token_bytes)
         capacity = limits.budget.total_tokens + limits.max_tokens + LONGEST_REMAINDER_BYTES + MAX_K
         self._prefix_cache = PrefixCache(target, limits.slots, capacity)
         self._draft_model = load_draft_model and DraftModelSource(load_draft_model, limits.slots, capacity)
-        self._sources = DraftSources([PreviousSuggestionSource(), NgramSource()], self._draft_model)
+        self._sources = DraftSources(self.lookups(), self._draft_model)
         self._anchors: OrderedDict[str, Anchor] = OrderedDict()
         self._pace = Pace()
         self._drafted_ms = clock_ms()
@@ -123,6 +123,14 @@ class Engine:
         """Read the whole prompt of a request that is likely to come. What was read before a cancellation stays."""
         prompt = self._prompt(request, self.limits.budget)
         self._prefill(self._prefix_cache.acquire(request.document_id, prompt.token_ids), cancelled)
+
+    def lookups(self) -> list[DraftSource]:
+        """Lookup sources as the engine has them, fresh ones."""
+        return [PreviousSuggestionSource(), NgramSource()]
+
+    def draft_target(self) -> Target | None:
+        """The draft model, loaded, None where there is none."""
+        return None if self._draft_model is None else self._draft_model.target()
 
     def forget(self) -> None:
         """Drop everything kept from earlier requests, so that the next one starts cold."""
@@ -207,7 +215,7 @@ class Engine:
                 previous_suggestion=request.previous_suggestion,
                 reference_ids=prompt.reference_ids,
                 tokenizer=self.tokenizer,
-                vocabulary=self._vocabulary,
+                vocabulary=self.vocabulary,
                 sampling=request.sampling,
                 rng=rng,
             )
@@ -230,7 +238,7 @@ class Engine:
             cache=slot.cache,
             token_ids=slot.token_ids,
             remainder=remainder,
-            vocabulary=self._vocabulary,
+            vocabulary=self.vocabulary,
             sources=self._sources,
             planner=planner,
             stops=stops,

@@ -27,6 +27,7 @@ class DraftModelSource:
         self._load = load
         self._slots, self._capacity = slots, capacity
         self._prefix_cache: PrefixCache | None = None
+        self._target: Target | None = None
         self._slot: Slot | None = None
         self.cancelled = cancelled
         self.catch_up_tokens = 0
@@ -43,9 +44,13 @@ class DraftModelSource:
 
     def unload(self) -> None:
         """Free the model's memory."""
-        if self._prefix_cache is not None:
-            self._slot = self._prefix_cache = None
-            del self._target
+        self._slot = self._prefix_cache = self._target = None
+
+    def target(self) -> Target:
+        """The model, loaded now if it was not."""
+        if self._target is None:
+            self._target = self._load()
+        return self._target
 
     def lag_tokens(self, token_ids: Sequence[int]) -> int:
         """Tokens the model would have to read before it could draft."""
@@ -82,9 +87,9 @@ class DraftModelSource:
         return Draft(tuple(drafted), 0, tuple(probs), stacked) if drafted else Draft.EMPTY
 
     def _acquire(self, token_ids: Sequence[int]) -> Slot:
+        target = self.target()
         if self._prefix_cache is None:
-            self._target = self._load()
-            self._prefix_cache = PrefixCache(self._target, self._slots, self._capacity)
+            self._prefix_cache = PrefixCache(target, self._slots, self._capacity)
         if self._slot is None:
             self._slot = self._prefix_cache.acquire(self._context.document_id, token_ids)
         else:
@@ -99,9 +104,9 @@ class DraftModelSource:
         for start in range(0, len(missing), _CATCH_UP_TOKENS):
             if self.cancelled():
                 return None
-            rows = self._target.forward(slot.cache, missing[start : start + _CATCH_UP_TOKENS], 1)
+            rows = self.target().forward(slot.cache, missing[start : start + _CATCH_UP_TOKENS], 1)
         return rows
 
     def _forward(self, slot: Slot, token_ids: list[int]) -> TargetRows:
         slot.token_ids += token_ids
-        return self._target.forward(slot.cache, token_ids, 1)
+        return self.target().forward(slot.cache, token_ids, 1)

@@ -1,0 +1,44 @@
+"""What passes cost on this machine, measured in some three seconds, right after the models were loaded."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adaptive.costs import CostTable
+from completer.engine import Engine
+from completer.passes import pass_ms
+
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+SECONDS = 3.0
+_CONTEXT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Times in milliseconds: of the target's passes by width, and of the draft model's single steps, () without one."""
+
+    verify_ms: Mapping[int, Sequence[float]]
+    draft_ms: Sequence[float]
+
+    def table(self) -> CostTable:
+        """Medians."""
+        from adaptive.cost import Cost
+
+        cost = Cost.measured(self.verify_ms, self.draft_ms)
+        return CostTable("this machine", cost.verify_ms, cost.draft_step_ms, cost.catch_up_ms, 0.0)
+
+
+def measure(engine: Engine, text: str, seconds: float = SECONDS) -> Measured:
+    """text: of source code, repeated where it is short. At least one time per width, however long that takes."""
+    token_ids = engine.tokenizer.encode(text)
+    token_ids = (token_ids * (1 + (_CONTEXT + max(WIDTHS)) // max(1, len(token_ids))))[: _CONTEXT + max(WIDTHS)]
+    end = time.monotonic() + seconds
+    verify_ms: dict[int, list[float]] = {width: [] for width in WIDTHS}
+    draft_ms: list[float] = []
+    draft_model = engine.draft_target()
+    while not verify_ms[1] or time.monotonic() < end:
+        for width, times in pass_ms(engine.target, token_ids, _CONTEXT, WIDTHS, repeats=1).items():
+            verify_ms[width] += times
+        if draft_model is not None:
+            draft_ms += pass_ms(draft_model, token_ids, _CONTEXT, (1,), repeats=3)[1]
+    return Measured(verify_ms, draft_ms)

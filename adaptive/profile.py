@@ -1,0 +1,97 @@
+"""Profiles: what was learned, by language, to share with a team: no text, no path, no project. JSON."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adaptive.buckets import BUCKETS, POSITIONS, SOURCES
+from adaptive.context_key import Environment, Project
+from adaptive.counts import Counts, no_counts
+from adaptive.news import Key, KeyNews, Known, News
+from completer.errors import InputError
+
+VERSION = 1
+_FORMAT = "completer-statistics"
+IMPORTED = Project("imported", "imported profile", "")
+"""Where an imported profile is kept: as one more project, which lends to all others what it knows of a language."""
+
+_MOST = 1e6
+
+
+def profile_of(environment: Environment, known: Mapping[Key, Known]) -> dict[str, Any]:
+    """Of all projects together, imported ones left out."""
+    languages: dict[str, Counts] = {}
+    for key, entry in known.items():
+        if key.project_id != IMPORTED.id:
+            _add(languages.setdefault(key.language, no_counts()), entry.counts)
+    models = {"target": environment.target, "draft": environment.draft, "weights": environment.weights}
+    return _document([models], languages)
+
+
+def merged(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    models: list[dict[str, str]] = []
+    languages: dict[str, Counts] = {}
+    for profile in profiles:
+        models += [model for model in profile["models"] if model not in models]
+        for language, counts in counts_of(profile).items():
+            _add(languages.setdefault(language, no_counts()), counts)
+    return _document(models, languages)
+
+
+def counts_of(profile: Mapping[str, Any]) -> dict[str, Counts]:
+    """By language. Raises ValueError, KeyError or TypeError for what is no profile."""
+    languages = {}
+    for language, sources in profile["languages"].items():
+        counts = no_counts()
+        for source in SOURCES:
+            table = np.array(sources[source], float)
+            if table.shape != (2, BUCKETS, POSITIONS) or not ((table >= 0.0) & (table <= _MOST)).all():
+                raise ValueError(f"counts of {source} in {language}")
+            counts[source] = table
+        languages[str(language)] = counts
+    return languages
+
+
+def news_of(profile: Mapping[str, Any]) -> News:
+    """What replaces an earlier import in the languages that the profile has."""
+    keys = {
+        Key(IMPORTED.id, language): KeyNews({source: (0.0, table) for source, table in counts.items()})
+        for language, counts in counts_of(profile).items()
+    }
+    return News(keys, {IMPORTED.id: IMPORTED})
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """Raises InputError for a file that is no profile, or one of another version."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if document["format"] != _FORMAT:
+            raise ValueError
+        if document["version"] != VERSION:
+            raise InputError(f"{path} is a profile of version {document['version']}; this program reads {VERSION}")
+        counts_of(document)
+        return document
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is no profile; name a file that `completer stats export` wrote") from error
+
+
+def _add(sums: Counts, counts: Counts) -> None:
+    for source in SOURCES:
+        sums[source] = sums[source] + counts[source]
+
+
+def _document(models: list[dict[str, str]], languages: Mapping[str, Counts]) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "version": VERSION,
+        "models": models,
+        "languages": {
+            language: {source: np.round(table, 2).tolist() for source, table in counts.items()}
+            for language, counts in sorted(languages.items())
+        },
+    }

@@ -1,0 +1,94 @@
+"""`completer stats` as tables. Token acceptance and people's acceptance are never in one number."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def print_summary(document: dict[str, Any]) -> None:
+    console = Console()
+    _print_suggestions(console, document["suggestions"])
+    _print_decoding(console, document["decoding"], document["completions"])
+    if document["sources"]:
+        _print_sources(console, document["sources"])
+    if document.get("by"):
+        _print_parts(console, document["by"])
+    if document["in_force"]:
+        _print_force(console, document["in_force"])
+
+
+def sparkline(shares: Sequence[float | None]) -> str:
+    """One bar for each share of 1; a dot where there is none."""
+    return "".join("·" if share is None else _BARS[round(share * (len(_BARS) - 1))] for share in shares)
+
+
+def share(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
+
+
+def span(ms: float) -> str:
+    """Milliseconds as a person says them."""
+    if abs(ms) < 120_000:
+        return f"{ms / 1000:,.1f} s"
+    return f"{ms / 60_000:,.1f} min" if abs(ms) < 7_200_000 else f"{ms / 3_600_000:,.1f} h"
+
+
+def _print_suggestions(console: Console, kinds: dict[str, dict[str, int]]) -> None:
+    table = Table("suggestions", "count", "characters", "of shown")
+    shown = kinds["shown"]["count"]
+    for kind, sums in kinds.items():
+        of_shown = share(sums["count"] / shown) if shown else ""
+        table.add_row(kind.replace("_", " "), f"{sums['count']:,}", f"{sums['chars']:,}", of_shown)
+    console.print(table)
+
+
+def _print_decoding(console: Console, decoding: dict[str, Any], completions: int) -> None:
+    speed = f", {decoding['tokens_per_s']:.1f} tokens a second" if decoding["tokens_per_s"] else ""
+    console.print(f"{completions:,} completions, {decoding['tokens']:,} tokens{speed}")
+    interval = decoding["saved_ms_interval"]
+    certain = f" (95 %: {span(interval[0])} to {span(interval[1])})" if interval is not None else ""
+    console.print(f"time saved against plain decoding: {span(decoding['saved_ms'])}{certain}")
+
+
+def _print_sources(console: Console, sources: dict[str, dict[str, Any]]) -> None:
+    table = Table("tokens by source", "rounds", "k", "accepted", "by position", "tokens/s", "saved")
+    for name, source in sources.items():
+        table.add_row(
+            name,
+            f"{source['rounds']:,}",
+            f"{source['mean_k']:.1f}" if source["mean_k"] else "",
+            share(source["draft_acceptance_rate"]),
+            sparkline(source["acceptance_by_position"]) if source["mean_k"] else "",
+            f"{source['tokens_per_s']:.1f}" if source["tokens_per_s"] else "",
+            span(source["saved_ms"]),
+        )
+    console.print(table)
+
+
+def _print_parts(console: Console, parts: dict[str, dict[str, Any]]) -> None:
+    table = Table("", "shown", "accepted", "tokens", "k", "tokens accepted", "tokens/s", "saved")
+    for name, part in parts.items():
+        kinds = part.get("suggestions")
+        table.add_row(
+            name,
+            f"{kinds['shown']['count']:,}" if kinds else "",
+            f"{kinds['accepted']['count']:,}" if kinds else "",
+            f"{part['tokens']:,}",
+            f"{part['mean_k']:.1f}" if part["mean_k"] else "",
+            share(part["draft_acceptance_rate"]),
+            f"{part['tokens_per_s']:.1f}" if part["tokens_per_s"] else "",
+            span(part["saved_ms"]),
+        )
+    console.print(table)
+
+
+def _print_force(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    table = Table("project", "language", "in force", "of late, x plain")
+    for row in rows:
+        sources = ", ".join(f"{s['source']} {s['share']:.0%} k {s['k']:.1f}" for s in row["sources"])
+        table.add_row(row["project"], row["language"], sources or "nothing yet", f"{row['speedup_of_late']:.2f}")
+    console.print(table)

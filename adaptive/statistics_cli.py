@@ -1,0 +1,198 @@
+"""`completer stats` and `completer why`: what was learned and counted, shown, shared and reset."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from completer import paths
+from completer.config import ConfigSource
+from completer.errors import UsageError
+
+if TYPE_CHECKING:
+    from adaptive.context_key import Environment
+    from adaptive.store import Store
+
+
+def _chosen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `stats` and `stats show`."""
+    for option in reversed(
+        (
+            click.option("--project", default="", help="Only this project: its name or its folder."),
+            click.option("--language", default="", help="Only this language, by its id."),
+            click.option("--since", default="", help="Only from then on: 7d, 2w, 3m, 1y or a date."),
+            click.option(
+                "--by", type=click.Choice(["day", "source", "language", "project"]), help="Divide the figures."
+            ),
+            click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to look at."),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.group(invoke_without_command=True)
+@_chosen
+@click.pass_context
+def stats(context: click.Context, **options: Any) -> None:
+    """What was suggested, accepted and saved, and what was learned.
+
+    Without a command: stats show.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(show, **options)
+
+
+@stats.command()
+@_chosen
+@click.pass_obj
+def show(
+    source: ConfigSource, project: str, language: str, since: str, by: str | None, html: Path | None, as_json: bool
+) -> None:
+    """Show suggestions, token acceptance, speed and time saved."""
+    from adaptive.page import page
+    from adaptive.report import print_summary
+    from adaptive.statistics import Selection, in_force, since_day, summary
+    from completer.files import write_file
+
+    now_s = time.time()
+    try:
+        first = since_day(since, now_s) if since else ""
+    except ValueError:
+        raise UsageError(f"--since {since!r} is neither a span such as 7d nor a date such as 2026-01-31") from None
+    with _open_store() as store:
+        selection = Selection(store, first, project, language)
+        document = summary(store, selection, by or "")
+        environment = _environment(source, store)
+        document["in_force"] = in_force(store, environment, selection, now_s) if environment is not None else []
+        if html is not None:
+            parts = {part: summary(store, selection, part)["by"] for part in ("day", "language", "source", "project")}
+            write_file(html, page(document, parts).encode())
+            click.echo(f"{html} written", err=True)
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    elif html is None:
+        print_summary(document)
+
+
+@stats.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.pass_obj
+def export(source: ConfigSource, file: Path) -> None:
+    """Write what was learned, by language, to share: no text, no path, no project."""
+    from adaptive.profile import profile_of
+    from completer.files import write_file
+
+    with _open_store() as store:
+        environment = _environment(source, store)
+        if environment is None:
+            raise UsageError("nothing has been learned yet: there is nothing to export")
+        profile = profile_of(environment, store.known(environment, time.time()))
+    write_file(file, (json.dumps(profile) + "\n").encode())
+    click.echo(f"{file}: {len(profile['languages'])} languages", err=True)
+
+
+@stats.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.pass_obj
+def import_profile(source: ConfigSource, file: Path) -> None:
+    """Start new projects from a profile that somebody exported. Replaces what was imported before."""
+    from adaptive.environment import environment_of
+    from adaptive.profile import news_of, read_profile
+
+    news = news_of(read_profile(file))
+    with _open_store() as store:
+        store.write(environment_of(source.load()), news, time.time())
+    click.echo(f"{len(news.keys)} languages imported", err=True)
+
+
+@stats.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
+def merge(files: tuple[Path, ...], output: Path | None) -> None:
+    """Add up several profiles into one."""
+    from adaptive.profile import merged, read_profile
+    from completer.files import write_file
+
+    text = json.dumps(merged(map(read_profile, files)))
+    if output is None:
+        click.echo(text)
+    else:
+        write_file(output, (text + "\n").encode())
+
+
+@stats.command()
+@click.option("--project", default="", help="Only this project: its name or its folder.")
+@click.option("--language", default="", help="Only this language, by its id.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def reset(project: str, language: str, yes: bool) -> None:
+    """Forget what was learned and counted. A running daemon forgets it too."""
+    with _open_store() as store:
+        ids = [known.id for known in store.projects().values() if project in (known.id, known.name, known.root)]
+        if project and not ids:
+            raise UsageError(f"no project {project!r} is known; `completer stats --by project` lists them")
+        what = " in ".join(part for part in (language, project) if part) or "everything"
+        if not yes:
+            click.confirm(f"Forget {what}?", abort=True, err=True)
+        count = sum(store.reset(project_id, language or None) for project_id in (ids if project else [None]))
+    click.echo(f"{count} keys forgotten", err=True)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
+    """Say why drafts come from where they do, and since when.
+
+    FILE: for its project and language; without one, for all.
+    """
+    from adaptive.context_key import project_of
+    from adaptive.statistics import Selection, in_force, sentences
+    from completer.languages import language_of
+
+    project = project_of(file) if file is not None else None
+    language = language_of(file).id if file is not None else ""
+    with _open_store() as store:
+        environment = _environment(source, store)
+        selection = Selection(store, "", project.id if project is not None else "", language)
+        rows = in_force(store, environment, selection, time.time()) if environment is not None else []
+    if as_json:
+        click.echo(json.dumps({"keys": [row | {"sentences": sentences(row)} for row in rows]}, ensure_ascii=False))
+        return
+    if not rows:
+        where = f"{language} in {project.name}" if project is not None else "any project"
+        click.echo(f"Nothing has been learned for {where} yet: drafts are chosen by what most code has shown.")
+    for row in rows:
+        click.echo(f"{row['language']} in {row['project']}")
+        for sentence in sentences(row):
+            click.echo(f"  {sentence}")
+
+
+@contextmanager
+def _open_store() -> "Iterator[Store]":
+    from adaptive.store import FILE_NAME, Store
+
+    store = Store(paths.statistics_dir() / FILE_NAME)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _environment(source: ConfigSource, store: "Store") -> "Environment | None":
+    """The configured one where its models are installed, else the one used last."""
+    from adaptive.environment import environment_of
+    from completer.errors import CompleterError
+
+    try:
+        configured = environment_of(source.load())
+    except CompleterError:
+        configured = None
+    used = store.environments()
+    return configured if configured is not None and configured in used else next(iter(used), configured)

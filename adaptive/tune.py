@@ -1,0 +1,103 @@
+"""`completer tune`: holes in the user's own code, filled once; what the draft sources would have got right is learned.
+
+The same recording makes the traces of `benchmarks/traces` (`--trace`). Nothing of the code is kept.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from completer.config import Config
+from completer.errors import InputError
+from completer.flags import takes_config
+
+if TYPE_CHECKING:
+    from adaptive.calibration import Measured
+    from adaptive.trace import Traced
+
+
+@click.command()
+@click.argument("repo", default=".", type=click.Path(path_type=Path))
+@takes_config("model.target", "model.draft", "model.device", "model.dtype", "model.threads")
+@click.option("--holes", type=click.IntRange(1, 100_000), default=60, show_default=True, help="How many to fill.")
+@click.option("--minutes", type=click.FloatRange(min=0.1), help="Fill no more after this time.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Draws the files and the holes.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a trace here (.jsonl or .jsonl.gz) and leave the statistics alone.",
+)
+@click.option("--split", type=click.Choice(["tune", "held_out"]), default="tune", help="What the trace is for.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def tune(
+    config: Config,
+    repo: Path,
+    holes: int,
+    minutes: float | None,
+    seed: int,
+    trace: Path | None,
+    split: str,
+    as_json: bool,
+) -> None:
+    """Learn from a folder of code before the first keystroke.
+
+    Punches holes in the files of REPO (the current folder by default), fills them, learns which drafts would have been
+    right, and prints the gain to expect by language.
+    """
+    from adaptive.trace import Trace, write_trace
+    from adaptive.tune_report import learn, predicted, print_gains
+
+    end = time.monotonic() + minutes * 60 if minutes is not None else float("inf")
+    recorded, costs = _recorded(config, repo, holes, seed, split, lambda: time.monotonic() > end)
+    if not recorded:
+        raise InputError(f"nothing was completed in {repo}; name a folder with more code, or give it more --minutes")
+    if trace is not None:
+        about = {"target": config.model.target, "draft": config.model.draft, "seed": seed, "source": repo.name}
+        write_trace(trace, Trace(recorded, about))
+        click.echo(f"{trace}: {len(recorded)} completions, {sum(t.tokens for t in recorded)} tokens", err=True)
+    else:
+        learn(config, repo, recorded, costs)
+    print_gains(predicted(recorded, costs), as_json)
+
+
+def _recorded(
+    config: Config, repo: Path, count: int, seed: int, split: str, is_over: Callable[[], bool]
+) -> "tuple[list[Traced], Measured]":
+    """Every second hole with what was suggested a moment before, as when the user types something else."""
+    from adaptive.calibration import measure
+    from adaptive.recording import record
+    from completer.holes import draw_holes
+    from completer.loading import load_engine
+    from completer.privacy.rules import Privacy
+    from completer.source_files import find_source_files
+
+    files = find_source_files([repo], seed, Privacy(config.privacy).refusal)
+    engine = load_engine(config)
+    classes = {"line": (2 * count + 2) // 3, "block": (count + 2) // 3}
+    holes = draw_holes(files, classes, seed, engine.limits.budget)[:count]
+    costs = measure(engine, files[0].text)
+    recorded = []
+    with _progress(len(holes)) as done:
+        for index, hole in enumerate(holes):
+            if is_over():
+                break
+            traced = record(engine, hole, repo.absolute().name, split, index % 2 == 1, is_over)
+            if traced is not None:
+                recorded.append(traced)
+            done()
+    return recorded, costs
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("holes", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,104 @@
+"""Whose statistics are whose: project roots, repositories and their parts, moved folders, environments."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adaptive.context_key import MANIFESTS, NO_PROJECT, Environment, branch_of, project_of
+
+GIT = shutil.which("git")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    assert GIT is not None
+    command = [GIT, "-c", "user.name=n", "-c", "user.email=e@e", *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path.resolve() / "work" / "thing"
+    (made / "src" / "deep").mkdir(parents=True)
+    return made
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_the_nearest_manifest_is_the_root(folder: Path, manifest: str) -> None:
+    (folder / manifest).touch()
+    project = project_of(folder / "src" / "deep" / "a.py")
+    assert (project.root, project.name) == (str(folder), "thing")
+    assert project == project_of(folder / "b.py")
+
+
+def test_the_workspace_folder_bounds_the_search_and_is_the_last_resort(folder: Path) -> None:
+    (folder / "package.json").touch()
+    assert project_of(folder / "src" / "deep" / "a.ts", folder / "src").root == str(folder / "src")
+    assert project_of(folder / "src" / "deep" / "a.ts", folder).root == str(folder)
+    assert project_of(None, folder / "src").root in (str(folder / "src"), str(folder))
+    assert project_of(None) == NO_PROJECT
+
+
+def test_a_part_of_a_repository_is_a_project_with_a_parent(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    part = folder / "packages" / "core"
+    part.mkdir(parents=True)
+    (part / "package.json").touch()
+    whole, core = project_of(folder / "a.py"), project_of(part / "index.ts")
+    assert core.parent_id == whole.id and core.id != whole.id
+    assert core.name == "thing/packages/core"
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_a_moved_repository_keeps_its_id(folder: Path) -> None:
+    git(folder, "init", "-b", "main")
+    (folder / "a.py").touch()
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "first")
+    by_commit = project_of(folder / "a.py").id
+    moved = folder.parent / "elsewhere"
+    folder.rename(moved)
+    assert project_of(moved / "a.py").id == by_commit
+    git(moved, "commit", "--allow-empty", "-m", "second")
+    assert project_of(moved / "a.py").id == by_commit
+    git(moved, "remote", "add", "origin", "git@example.com:owner/thing.git")
+    by_remote = project_of(moved / "a.py").id
+    assert by_remote != by_commit
+    clone = folder.parent / "clone"
+    git(folder.parent, "clone", str(moved), str(clone))
+    git(clone, "remote", "set-url", "origin", "https://user:secret@example.com/Owner/thing/")
+    assert project_of(clone / "a.py").id == by_remote
+    git(moved, "worktree", "add", str(folder.parent / "tree"))
+    assert project_of(folder.parent / "tree" / "a.py").id == by_remote
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_the_branch(folder: Path) -> None:
+    assert branch_of(str(folder)) == branch_of("") == ""
+    git(folder, "init", "-b", "main")
+    main = branch_of(str(folder / "src"))
+    assert main.endswith("main")
+    git(folder, "checkout", "-b", "other")
+    assert branch_of(str(folder)) not in ("", main)
+
+
+def test_every_part_of_the_environment_tells() -> None:
+    base = Environment("t", "d", "w", "cpu", "fim", 2)
+    parts = ("target", "draft", "weights", "device", "template")
+    others = [replace(base, **{part: "x"}) for part in parts]  # type: ignore[arg-type]
+    assert len({environment.id for environment in (base, *others)}) == 6
+    threads = replace(base, threads=4)
+    assert threads.id == base.id and threads.machine_id != base.machine_id
+
+
+def test_a_broken_git_folder_is_no_obstacle(folder: Path) -> None:
+    (folder / ".git").write_text("gitdir: /nowhere/at/all")
+    assert project_of(folder / "a.py").root == str(folder)
+    (folder / ".git").write_bytes(b"\xff\x00")
+    assert project_of(folder / "a.py").root == str(folder)
+    (folder / ".git").unlink()
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("[remote\n url")
+    assert project_of(folder / "a.py").root == str(folder)
