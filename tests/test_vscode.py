@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing(
 LINES = ["    result = 0", "    for item in items:", "        result += item.price", "    return result", ""]
 TOTAL = "def total(items):\n" + "\n".join(LINES)
 GHOST = "\n".join(LINES)[4:].rstrip("\n")
+FILES = [".env", "twice.ts", *(f"file{number:02}.py" for number in range(1, 15))]
 SCREENSHOTS = EXTENSION / "images"
 
 
@@ -36,8 +37,8 @@ def vsix() -> Path:
 @pytest.fixture(scope="module")
 def shared(vsix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     workbench = Workbench(tmp_path_factory.mktemp("vscode") / "w", vsix)
-    for number in range(30):
-        workbench.write(f"file{number:02}.py", "")
+    for name in FILES:
+        workbench.write(name, "")
     try:
         workbench.start()
         workbench.has_status("ready")
@@ -47,18 +48,22 @@ def shared(vsix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wor
 
 
 @pytest.fixture
-def workbench(shared: Workbench) -> Iterator[Workbench]:
-    """With nothing open, and an engine that is quick and knows nothing."""
+def workbench(shared: Workbench) -> Workbench:
+    """With an engine that is quick and knows nothing."""
     shared.script.values.clear()
     shared.script.write(chunk=8, pace="free")
-    yield shared
-    shared.do("palette", title="File: Revert and Close Editor")
+    return shared
 
 
 def opened(workbench: Workbench, writes: str, text: str, name: str, **script: Any) -> Path:
     """A file with the cursor at the end of its text, and an engine that would write a whole document."""
     workbench.script.write(writes=writes.replace("\r\n", "\n"), **script)
     return workbench.open(name, text)
+
+
+def rounds(text: str) -> int:
+    """How many rounds of 8 characters the engine needs for a text."""
+    return -(-len(text) // 8)
 
 
 def eventually(condition: Callable[[], Any]) -> Any:
@@ -80,14 +85,12 @@ def test_ghost_text_appears_and_grows_without_a_frame_in_which_it_is_gone(workbe
     workbench.press("Enter")
     workbench.do("watch")
     stages = ["\n".join(GHOST.split("\n")[:count]) for count in (1, 2, 3)]
-    rounds = 0
-    for stage in stages:
-        needed = len(stage) // 8 + 1  # the line's end with it
-        workbench.script.allow(needed - rounds)
-        rounds = needed
+    allowed = 0
+    for stage in [*stages, GHOST]:
+        needed = rounds(stage + "\n")
+        workbench.script.allow(needed - allowed)
+        allowed = needed
         workbench.shows(stage)
-    workbench.script.allow(100)
-    workbench.shows(GHOST)
     if os.environ.get("SCREENSHOTS"):
         workbench.do("screenshot", file=str(SCREENSHOTS / "suggestion.png"))
     seen = workbench.do("watched")
@@ -155,7 +158,7 @@ def test_a_word_and_a_line_can_be_accepted_and_are_reported(workbench: Workbench
 
 def test_escape_dismisses_and_reports_it(workbench: Workbench) -> None:
     file = opened(workbench, TOTAL, "def total(items):\n   ", "file06.py", pace="steps")
-    workbench.script.allow(2)
+    workbench.script.allow(rounds("result = 0\n"))
     before = len(workbench.messages("completer/didRejectCompletion"))
     workbench.type(" ")
     workbench.shows("result = 0")
@@ -164,8 +167,8 @@ def test_escape_dismisses_and_reports_it(workbench: Workbench) -> None:
     (rejected,) = eventually(lambda: workbench.messages("completer/didRejectCompletion")[before:])
     assert rejected["item"]["insertText"] == "result = 0"
     workbench.do("watch")
-    workbench.script.allow(100)
-    eventually(lambda: GHOST in workbench.script.calls()[-1]["text"] or workbench.script.calls()[-1]["background"])
+    workbench.script.allow(rounds(GHOST + "\n") - rounds("result = 0\n"))
+    eventually(lambda: [call for call in workbench.script.calls()[-2:] if GHOST in call["text"]])
     workbench.saved(file, "def total(items):\n    ")
     assert workbench.do("watched") == [""], "what arrives later does not bring it back"
 
@@ -184,9 +187,9 @@ def test_a_typescript_file(workbench: Workbench) -> None:
     writes = "export function twice(n: number): number {\n  return n * 2;\n}\n"
     file = opened(workbench, writes, "export function twice(n: number): number {\n ", "twice.ts")
     workbench.type(" ")
-    workbench.shows("return n * 2;\n}")
+    workbench.shows("return n * 2;")
     workbench.press("Tab")
-    workbench.saved(file, writes.rstrip("\n"))
+    workbench.saved(file, writes.removesuffix("\n}\n"))
     assert workbench.script.calls()[-1]["language"] == "typescript"
 
 
@@ -206,7 +209,7 @@ def test_with_a_popup_open_a_suggestion_goes_on_from_the_item_chosen_there(workb
 
 def test_an_untitled_document(workbench: Workbench) -> None:
     workbench.script.write(writes="shopping list: bread and butter\n")
-    workbench.do("palette", title="Create: New Untitled Text File")
+    workbench.do("palette", title="New Untitled Text File")
     workbench.do("wait", selector=".tab.active[data-resource-name^='Untitled']")
     workbench.type("shopping list:")
     workbench.shows(" bread and butter")
@@ -230,36 +233,53 @@ def test_settings_apply_without_a_reload(workbench: Workbench) -> None:
     asked = workbench.requests()
     workbench.type(" ")
     workbench.press("Backspace")
+    workbench.type("   ")
     assert workbench.requests() == asked
-    workbench.set(completer__enabled=None, completer__singleLine=True)
+    workbench.set(completer__singleLine=True)
     workbench.has_status("ready")
-    eventually(lambda: [m for m in workbench.messages("workspace/didChangeConfiguration") if _single_line(m)])
+    eventually(lambda: _single_line(workbench))
     workbench.type(" ")
     workbench.shows("result = 0")
-    workbench.set(completer__singleLine=None)
-    eventually(lambda: not _single_line(workbench.messages("workspace/didChangeConfiguration")[-1]))
+    workbench.set()
+    eventually(lambda: not _single_line(workbench))
 
 
-def _single_line(message: Any) -> bool:
-    return bool(message["settings"]["completer"]["single_line"])
+def _single_line(workbench: Workbench) -> bool:
+    """As the server was last told."""
+    told = workbench.messages("workspace/didChangeConfiguration")
+    return bool(told and told[-1]["settings"]["completer"]["single_line"])
 
 
 def test_only_when_asked(workbench: Workbench) -> None:
     opened(workbench, TOTAL, "def total(items):\n   ", "file10.py")
+    told = len(workbench.messages("workspace/didChangeConfiguration"))
     workbench.set(completer__automatic=False)
+    eventually(lambda: len(workbench.messages("workspace/didChangeConfiguration")) > told)
     asked = workbench.requests()
     workbench.type(" ")
     workbench.do("palette", title="completer: Complete Here")
     workbench.shows(GHOST)
-    kinds = [
-        request["context"]["triggerKind"] for request in workbench.messages("textDocument/inlineCompletion")[asked:]
-    ]
-    assert kinds == [1]
-    workbench.set(completer__automatic=None)
+    requests = workbench.messages("textDocument/inlineCompletion")[asked:]
+    assert [request["context"]["triggerKind"] for request in requests] == [1]
+    workbench.set()
+    eventually(lambda: len(workbench.messages("workspace/didChangeConfiguration")) > told + 1)
+
+
+def test_a_language_is_switched_off_and_on(workbench: Workbench) -> None:
+    opened(workbench, TOTAL, "def total(items):\n   ", "file11.py")
+    workbench.do("palette", title="completer: Turn On or Off for This Language")
+    workbench.has_status("off here")
+    asked = workbench.requests()
+    workbench.type(" ")
+    assert workbench.requests() == asked
+    workbench.do("palette", title="completer: Turn On or Off for This Language")
+    workbench.has_status("ready")
+    workbench.do("palette", title="completer: Complete Here")
+    workbench.shows(GHOST)
 
 
 def test_the_menu_snoozes_and_wakes(workbench: Workbench) -> None:
-    opened(workbench, TOTAL, "def total(items):\n   ", "file11.py")
+    opened(workbench, TOTAL, "def total(items):\n   ", "file12.py")
     workbench.do("palette", title="completer: Menu")
     workbench.do("pick", label="Snooze")
     workbench.do("pick", label="5 minutes")
@@ -270,25 +290,20 @@ def test_the_menu_snoozes_and_wakes(workbench: Workbench) -> None:
     workbench.do("palette", title="completer: Menu")
     workbench.do("pick", label="End the snooze")
     workbench.has_status("ready")
-    workbench.press("Backspace")
-    workbench.type(" ")
-    workbench.shows(GHOST)
-
-
-def test_the_status_shows_the_numbers_of_the_last_completion(workbench: Workbench) -> None:
-    opened(workbench, TOTAL, "def total(items):\n   ", "file12.py")
-    workbench.type(" ")
+    workbench.do("palette", title="completer: Complete Here")
     workbench.shows(GHOST)
     assert "ngram k 8 · 75 % · 50 tok/s" in workbench.has_status("tok/s")
 
 
 def test_it_is_active_within_300_ms(workbench: Workbench) -> None:
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("the machine is busy: a time measured now says nothing")
     workbench.do("palette", title="Developer: Show Running Extensions")
     workbench.do("wait", selector=".runtime-extensions-editor .extension")
     rows = workbench.do("texts", selector=".runtime-extensions-editor .extension")
+    workbench.press("Escape")
     (ours,) = [row for row in rows if "completer" in row]
     (activation_ms,) = re.findall(r"Activation: (\d+)ms", ours)
-    print(f"activation: {activation_ms} ms")
     assert int(activation_ms) < 300
 
 
@@ -305,13 +320,13 @@ def test_statistics(workbench: Workbench) -> None:
         eventually(lambda: [text for text in workbench.do("frames") if "shown" in text and "accepted" in text])
         if os.environ.get("SCREENSHOTS"):
             workbench.do("screenshot", file=str(SCREENSHOTS / f"statistics-{name}.png"))
-    workbench.set(workbench__colorTheme=None)
+    workbench.set()
 
 
 def test_a_daemon_that_is_killed_is_said_and_comes_back(workbench: Workbench) -> None:
     opened(workbench, TOTAL, "def total(items):\n   ", "file13.py", load="gate")
     workbench.kill_daemon()
-    workbench.has_status("the daemon has ended|loading the model")
+    workbench.has_status("the daemon has ended")
     workbench.has_status("loading the model")
     workbench.script.open_gate()
     workbench.has_status("ready")
@@ -372,14 +387,13 @@ def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bar
 
     bare.do("click", selector=".notification-list-item .monaco-button:has-text('Install')")
     bare.do("click", selector=".monaco-dialog-box .monaco-button:has-text('Install')")
-    bare.has_status("completer models pull")
+    bare.has_status("the daemon ended at once")  # what it needs was not fetched
+    assert not mark.exists()
     (program,) = bare.folder.glob("user/User/globalStorage/completer.completer/environment/bin/completer")
     said = subprocess.run(
         [program, "--version"], env={**os.environ, "PYTHONPATH": site}, capture_output=True, text=True
     )
     assert __version__ in said.stdout
-    assert bare.daemon()["version"] == __version__
-    assert not mark.exists()
 
 
 def test_the_package_is_small(vsix: Path) -> None:

@@ -29,7 +29,7 @@ EXTENSION = ROOT / "vscode-extension"
 INSTALLED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "completer-e2e"
 EDITOR = INSTALLED / "code-server/node_modules/code-server/out/node/entry.js"
 NODE = INSTALLED / "bin/node"
-ANSWER_S = 90.0
+ANSWER_S = 100.0
 SETTINGS = {
     "chat.disableAIFeatures": True,
     "editor.minimap.enabled": False,
@@ -76,8 +76,10 @@ class Workbench:
         self.runtime = Path(self.variables["COMPLETER_RUNTIME_DIR"])
         self.program = self._program()
         given = {"completer.serverPath": str(self.program)} if settings is None else settings
-        self.settings = SETTINGS | given
-        self.set()
+        all_settings = SETTINGS | given
+        for name, is_machine in (("Machine", True), ("User", False)):
+            own = {key: value for key, value in all_settings.items() if (key in OF_THE_MACHINE) == is_machine}
+            (folder / f"user/{name}/settings.json").write_text(json.dumps(own), "utf-8")
         self._run_editor("--install-extension", str(vsix))
         self._editor: subprocess.Popen[bytes] | None = None
         self._driver: subprocess.Popen[str] | None = None
@@ -94,17 +96,10 @@ class Workbench:
         program.chmod(0o755)
         return program
 
-    def set(self, **changed: Any) -> None:
-        """Change the user's settings; a name is given with __ for its dots. None takes one away."""
-        for name, value in changed.items():
-            key = name.replace("__", ".")
-            self.settings = {k: v for k, v in self.settings.items() if k != key} | (
-                {} if value is None else {key: value}
-            )
-        machine = {name: value for name, value in self.settings.items() if name in OF_THE_MACHINE}
-        (self.folder / "user/Machine/settings.json").write_text(json.dumps(machine), "utf-8")
-        user = {name: value for name, value in self.settings.items() if name not in OF_THE_MACHINE}
-        (self.folder / "user/User/settings.json").write_text(json.dumps(user), "utf-8")
+    def set(self, **settings: Any) -> None:
+        """The settings of the folder, from now on; names are given with __ for dots."""
+        named = {name.replace("__", "."): value for name, value in settings.items()}
+        self.write(".vscode/settings.json", json.dumps(named))
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMPLETER_", "VSCODE_"))}
@@ -151,11 +146,11 @@ class Workbench:
         self._wait_for(f"http://127.0.0.1:{port}/healthz")
         self.go = f"http://127.0.0.1:{port}/?folder={self.files}"
         self.do("go", url=self.go)
+        self.has_status(".")
 
     def stop(self) -> None:
-        if self._driver is not None and self._driver.stdin is not None:
-            self._driver.stdin.close()
-            self._driver.wait(ANSWER_S)
+        if self._driver is not None:
+            self._driver.communicate(timeout=ANSWER_S)  # at the end of its input it closes the browser
         if self._editor is not None:
             os.killpg(self._editor.pid, signal.SIGTERM)
             try:

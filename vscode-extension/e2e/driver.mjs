@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const { chromium } = createRequire(join(process.argv[2], 'package.json'))('playwright-core');
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 const profile = mkdtempSync(join(tmpdir(), 'completer-browser-'));
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: '/usr/bin/chromium',
@@ -28,9 +28,14 @@ await context.addInitScript(() => {
   const text = (element) => element.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
   const top = (element) => element.getBoundingClientRect().top;
   globalThis.ghostText = () => {
-    const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text')];
+    const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview, .view-lines .ghost-text')];
     const below = [...document.querySelectorAll('.suggest-preview-text .view-line')].sort((a, b) => top(a) - top(b));
     return [inline.map(text).join(''), ...below.map(text)].join('\n');
+  };
+  globalThis.statusText = () => {
+    const items = [...document.querySelectorAll('.statusbar-item a')];
+    const ours = items.find((item) => item.getAttribute('aria-label')?.includes('completer'));
+    return ours === undefined ? '' : `${ours.getAttribute('aria-label')} | ${ours.textContent}`;
   };
 });
 
@@ -81,25 +86,11 @@ const commands = {
           .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
           .map((line) => line.textContent.replaceAll('\u00a0', ' ')),
       ),
-  status: async () => {
-    const item = page.locator('.statusbar-item[id="completer.completer.completer"], .statusbar-item[aria-label^="completer"]').first();
-    return (await item.getAttribute('aria-label')) ?? '';
-  },
+  // Until what the status bar says of completer has the pattern in it; else what it says.
   wait_status: async ({ pattern }) => {
-    const found = async () => {
-      for (const item of await page.locator('.statusbar-item').all()) {
-        const label = (await item.locator('a').first().getAttribute('aria-label').catch(() => null)) ?? '';
-        if (label.includes('completer')) return `${label} | ${await item.textContent()}`;
-      }
-      return '';
-    };
-    const until = Date.now() + TIMEOUT_MS;
-    let label = await found();
-    while (!new RegExp(pattern).test(label) && Date.now() < until) {
-      await page.waitForTimeout(20);
-      label = await found();
-    }
-    return label;
+    const matches = (wanted) => new RegExp(wanted).test(globalThis.statusText());
+    await page.waitForFunction(matches, pattern, { polling: 'raf' }).catch(() => null);
+    return page.evaluate(() => globalThis.statusText());
   },
   palette: async ({ title }) => {
     await page.keyboard.press('F1');

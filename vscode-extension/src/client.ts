@@ -3,8 +3,9 @@
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { ClientCapabilities, DynamicFeature, StaticFeature } from 'vscode-languageclient/node';
-import { CloseAction, ErrorAction, InlineCompletionRequest, LanguageClient, RevealOutputChannelOn } from 'vscode-languageclient/node';
-import type { Options } from './protocol';
+import { CloseAction, ErrorAction, InlineCompletionRequest, LanguageClient, Message, RevealOutputChannelOn } from 'vscode-languageclient/node';
+import type { Options, Status } from './protocol';
+import { STATUS } from './protocol';
 
 /** Documents on a disk, without a file, and the cells of notebooks; on a remote machine these are that machine's. */
 export const SELECTOR = ['file', 'untitled', 'vscode-notebook-cell'].map((scheme) => ({ scheme }));
@@ -16,7 +17,8 @@ export interface Launch {
 }
 
 export class Client extends LanguageClient {
-  constructor(launch: Launch, channel: vscode.LogOutputChannel) {
+  /** tell: of a status, which may come before the connection is up: why it is not, for one. */
+  constructor(launch: Launch, channel: vscode.LogOutputChannel, tell: (status: Status) => void) {
     const args = [...(launch.configFile === '' ? [] : ['--config', launch.configFile]), 'lsp'];
     // Not in the workspace, whose files have no say in what happens.
     const executable = { command: launch.program, args, options: { cwd: os.homedir() } };
@@ -25,6 +27,15 @@ export class Client extends LanguageClient {
       initializationOptions: launch.options,
       outputChannel: channel,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
+      connectionOptions: {
+        messageStrategy: {
+          handleMessage: (message, next) => {
+            if (!Message.isNotification(message) || message.method !== STATUS) return next(message);
+            tell(message.params as unknown as Status);
+            return undefined;
+          },
+        },
+      },
       initializationFailedHandler: () => false,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),

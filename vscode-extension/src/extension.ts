@@ -9,7 +9,7 @@ import { carriedWheel, install } from './installation';
 import { showMenu } from './menu';
 import { run } from './program';
 import type { Chunk, Status } from './protocol';
-import { CHUNK, SNOOZE, STATUS } from './protocol';
+import { SNOOZE } from './protocol';
 import { Provider } from './provider';
 import { nameRivals } from './rivals';
 import { Server } from './server';
@@ -61,14 +61,16 @@ class Extension implements vscode.Disposable {
     await nameRivals(this.context.globalState);
   }
 
-  starting(client: Client): void {
+  starting(): void {
     this.statusItem.set({ starting: 'starting' });
-    client.onNotification(STATUS, (status: Status) => {
-      this.statusItem.set({ server: status });
-    });
-    client.onNotification(CHUNK, (chunk: Chunk) => {
-      this.provider.grow(chunk);
-    });
+  }
+
+  status(status: Status): void {
+    this.statusItem.set({ server: status });
+  }
+
+  chunk(chunk: Chunk): void {
+    this.provider.grow(chunk);
   }
 
   started(client: Client): void {
@@ -158,7 +160,7 @@ class Extension implements vscode.Disposable {
   private async toggleFolder(): Promise<void> {
     const document = vscode.window.activeTextEditor?.document;
     const folder = document && vscode.workspace.getWorkspaceFolder(document.uri);
-    if (document !== undefined && folder !== undefined) await settings.setFolder(folder, !settings.isEnabled(document));
+    if (document !== undefined && folder !== undefined) await settings.setFolder(folder, document, !settings.isEnabled(document));
   }
 
   /** The daemon, too: other windows notice no more than a missing suggestion. */

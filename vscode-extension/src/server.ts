@@ -5,10 +5,15 @@ import { State } from 'vscode-languageclient/node';
 import { Backoff } from './backoff';
 import type { Launch } from './client';
 import { Client } from './client';
+import type { Chunk, Status } from './protocol';
+import { CHUNK } from './protocol';
 
 export interface Listener {
-  /** To listen to what it will say. */
-  starting(client: Client): void;
+  starting(): void;
+  /** It says so; this may be before it has started. */
+  status(status: Status): void;
+  /** More of a suggestion. */
+  chunk(chunk: Chunk): void;
   started(client: Client): void;
   failed(message: string): void;
 }
@@ -33,10 +38,15 @@ export class Server implements vscode.Disposable {
   async start(): Promise<void> {
     const launch = this.launch();
     if (launch === undefined) return;
-    const client = new Client(launch, this.channel);
+    const client: Client = new Client(launch, this.channel, (status) => {
+      if (client === this.current) this.listener.status(status);
+    });
+    client.onNotification(CHUNK, (chunk: Chunk) => {
+      this.listener.chunk(chunk);
+    });
     const begunMs = Date.now();
     this.current = client;
-    this.listener.starting(client);
+    this.listener.starting();
     client.onDidChangeState((change) => {
       if (change.newState === State.Stopped && change.oldState === State.Running) this.ended(client, begunMs, 'the program has ended');
     });

@@ -41,7 +41,7 @@ export function pythons(machine: Machine): string[] {
   const names = machine.platform === 'win32' ? ['python'] : ['python3', ...versions.map((v) => `python${v}`), 'python'];
   const files = searchPath(machine).map((folder) => names.map((name) => path.join(folder, programName(name, machine))));
   const found = files.flat().filter((file) => isUsable(file, machine));
-  return [...new Map(found.map((file) => [machine.realPath(file), file])).values()];
+  return found.filter((file, index) => found.findIndex((other) => machine.realPath(other) === machine.realPath(file)) === index);
 }
 
 export function binFolder(environment: string, machine: Machine): string {

@@ -31,15 +31,24 @@ export function options(): Options {
 
 /** Turn completion on or off for a document's language, for the user. */
 export async function setLanguage(document: vscode.TextDocument, isOn: boolean): Promise<void> {
-  const settings = vscode.workspace.getConfiguration(SECTION, { languageId: document.languageId });
-  await settings.update('enabled', isOn, vscode.ConfigurationTarget.Global, true);
+  await set(isOn, document, (value) =>
+    vscode.workspace
+      .getConfiguration(SECTION, { languageId: document.languageId })
+      .update('enabled', value, vscode.ConfigurationTarget.Global, true),
+  );
 }
 
-/** Turn completion on or off in a workspace folder. */
-export async function setFolder(folder: vscode.WorkspaceFolder, isOn: boolean): Promise<void> {
+/** Turn completion on or off in the workspace folder of a document. */
+export async function setFolder(folder: vscode.WorkspaceFolder, document: vscode.TextDocument, isOn: boolean): Promise<void> {
   const hasSeveral = (vscode.workspace.workspaceFolders ?? []).length > 1;
   const target = hasSeveral ? vscode.ConfigurationTarget.WorkspaceFolder : vscode.ConfigurationTarget.Workspace;
-  await vscode.workspace.getConfiguration(SECTION, folder).update('enabled', isOn, target);
+  await set(isOn, document, (value) => vscode.workspace.getConfiguration(SECTION, folder).update('enabled', value, target));
+}
+
+/** By taking back what was set, where that is enough. */
+async function set(isOn: boolean, document: vscode.TextDocument, update: (value: boolean | undefined) => Thenable<void>): Promise<void> {
+  await update(undefined);
+  if (isEnabled(document) !== isOn) await update(isOn);
 }
 
 export function machine(): Machine {
