@@ -1,5 +1,17 @@
-"""`python -m completer`: the same as the `completer` command."""
+"""`completer` and `python -m completer`. Imports the rest where Ctrl-C is caught already: that takes a while."""
 
-from completer.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    try:
+        from completer.cli import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

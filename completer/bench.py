@@ -18,6 +18,7 @@ import click
 import psutil
 
 from completer.config import Config, PromptConfig
+from completer.errors import CompleterError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
 from completer.notes import is_quiet
@@ -148,7 +149,10 @@ def _measure(
     with_peers: bool,
     is_interrupted: Callable[[], bool],
 ) -> "Measured":
-    """end: when to stop filling holes, on the clock of time.perf_counter. Raises KeyboardInterrupt before the first."""
+    """end: when to stop filling holes, on the clock of time.perf_counter.
+
+    Raises KeyboardInterrupt before the first, CompleterError when the time was too short for one.
+    """
     from completer.arms import COLD, PLAIN_ARM, WARM, Replay, speculative_arms
     from completer.backends.chosen import weight_bytes
     from completer.bench_report import Measured
@@ -173,8 +177,13 @@ def _measure(
     with _progress("warm", len(holes)) as done:
         warm_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > warm_end)
         warm = compare(warm_replay, holes, lambda hole: arms, WARM, done)
-    if not warm and is_interrupted():
-        raise KeyboardInterrupt
+    if not warm:
+        if is_interrupted():
+            raise KeyboardInterrupt
+        raise CompleterError(
+            "not one hole could be filled in every way in the time there is; give it more with --minutes, "
+            "or fewer ways with --source and --k"
+        )
     peak_bytes = peak_memory_bytes()
     sample = cold_sample(warm)
     peers = Peers(engine, target_model, draft_model, config.model) if with_peers else None

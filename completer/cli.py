@@ -199,10 +199,6 @@ def uninstall(keep_stats: bool, yes: bool) -> None:
     note("Now only the program itself is left: pipx uninstall completer-daemon, or uv tool uninstall.")
 
 
-def main() -> None:
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
     """Run one command line and say how it went: 0 ok, 1 failed, 2 usage, 130 interrupted."""
     _replace_closed_streams()

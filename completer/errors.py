@@ -24,6 +24,11 @@ class CompleterError(Exception):
         self.model = model
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, short enough for a message of ours."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")
+
+
 class UsageError(CompleterError):
     exit_code = 2
 

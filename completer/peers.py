@@ -87,7 +87,7 @@ class Peers:
 
 def _load(model: InstalledModel, device: str, dtype: torch.dtype) -> PreTrainedModel:
     loaded: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-        model.folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True
+        model.folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True, trust_remote_code=False
     )
     loaded.generation_config.num_assistant_tokens_schedule = "constant"
     return loaded.eval().to(device)

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from completer import arms, comparison, speculative, verify_command
+from completer import arms, bench, comparison, speculative, verify_command
 from completer.cli import run
 from completer.source_files import find_source_files
 from completer.verify import Verified, greedy_verify
@@ -26,7 +26,9 @@ def sources(tmp_path):
 
 
 def test_bench_quick_prints_one_document(completer, tiny_model, sources):
-    done = completer("bench", "--quick", "--json", "--target", tiny_model, "--draft", tiny_model, sources)
+    done = completer(
+        "bench", "--quick", "--minutes", "10", "--json", "--target", tiny_model, "--draft", tiny_model, sources
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert list(document["verify_ms"]) == ["1", "2", "4", "8", "16"]
@@ -42,8 +44,8 @@ def test_bench_quick_prints_one_document(completer, tiny_model, sources):
 
 def test_bench_prints_tables_and_its_peers(completer, tiny_model, sources):
     done = completer(
-        "bench", "--quick", "--target", tiny_model, "--draft", "none", "--source", "ngram", "--k", "4", "--holes", "2",
-        "--peers", sources,
+        "bench", "--quick", "--minutes", "10", "--target", tiny_model, "--draft", "none",
+        "--source", "ngram", "--k", "4", "--holes", "2", "--peers", sources,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "ms of a target pass" in done.stdout
@@ -57,6 +59,13 @@ def test_bench_refuses_folders_without_source(completer, tiny_model, tmp_path):
     assert "no source files" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_bench_without_the_time_for_one_hole_is_an_error(capsys, monkeypatch, tiny_model, sources):
+    monkeypatch.setattr(bench, "QUICK_SECONDS", 0)
+    assert run(["bench", "--quick", "--target", str(tiny_model), "--draft", "none", str(sources)]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "give it more with --minutes" in err
+
+
 def test_verify_proves_nothing_where_there_is_no_hole(completer, tiny_model, tmp_path):
     (tmp_path / "a.py").write_text("x\n" * 30)
     done = completer("verify", "--target", tiny_model, tmp_path / "a.py")
@@ -66,7 +75,8 @@ def test_verify_proves_nothing_where_there_is_no_hole(completer, tiny_model, tmp
 
 def test_a_pipe_among_the_files_is_passed_over(sources):
     os.mkfifo(sources / "pipe.py")
-    assert [file.path for file in find_source_files([sources], 1, lambda path, language: None)] == ["a.py", "b.py"]
+    files = find_source_files([sources], 1, lambda path, language: None)
+    assert {file.path for file in files} == {"a.py", "b.py"}
 
 
 def test_verify_says_equal_and_exits_0(completer, tiny_model, sources):
@@ -117,7 +127,8 @@ def test_an_interrupted_bench_reports_what_it_has(capsys, monkeypatch, tiny_mode
 
     monkeypatch.setattr(comparison, "warm_up", lambda engine, hole, arms: None)
     monkeypatch.setattr(arms.Replay, "run", interrupted_run)
-    arguments = ["bench", "--quick", "--target", str(tiny_model), "--source", "ngram", "--k", "4", "--json"]
+    options = "--quick --minutes 600 --source ngram --k 4 --json"  # the clock began when pytest did
+    arguments = ["bench", *options.split(), "--target", str(tiny_model)]
     code = run([*arguments, str(sources)])
     if not runs_before:
         assert code == 130

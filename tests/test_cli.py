@@ -210,6 +210,20 @@ def test_json_is_json_where_the_terminal_cannot_write_every_character(
     assert any("é 😀" in check["found"] for check in json.loads(result.stdout)["checks"])
 
 
+def test_ctrl_c_while_the_command_is_still_imported_is_quiet() -> None:
+    script = (
+        "import builtins, signal, sys; import completer.__main__ as program\n"
+        "original = builtins.__import__\n"
+        "def interrupted(name, *rest):\n"
+        "    if name == 'completer.cli': signal.raise_signal(signal.SIGINT)\n"
+        "    return original(name, *rest)\n"
+        "builtins.__import__ = interrupted\n"
+        "program.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_a_crash_leaves_its_place_but_no_text_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(source: ConfigSource) -> list[str]:
         raise ZeroDivisionError("secret text of the user")

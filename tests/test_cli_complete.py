@@ -1,6 +1,7 @@
 """`completer complete`: what reaches the engine, what is printed, and every bad input."""
 
 import json
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from click.testing import CliRunner, Result
 from completer import complete_command
 from completer.cli import cli, run
 from completer.config import Config
-from completer.errors import ModelError
+from completer.errors import ModelCorrupt, ModelError
+from completer.models.tokenizer import Tokenizer
 from completer.planner import FixedPlanner
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, PhaseMs, SourceCounts
 
@@ -244,6 +246,44 @@ def test_a_corrupt_model_is_named(completer: Run, file: Path, tiny_model: Path, 
     weights = broken / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])
     assert_one_line(completer("complete", file, "--target", broken), 1, "broken")
+
+
+def copy_with_config(tiny_model: Path, folder: Path, **changes: object) -> Path:
+    shutil.copytree(tiny_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "told"),
+    [
+        ({"num_hidden_layers": 5}, 1, "its weights lack model.layers.2."),
+        ({"intermediate_size": 256}, 1, "mlp.down_proj.weight in the shape that config.json asks for"),
+        ({"eos_token_id": "x"}, 1, "cannot load the model in"),
+        ({"model_type": "vit"}, 1, "cannot load the model in"),
+        ({"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}, 1, "contains custom code"),
+        ({"max_position_embeddings": "many"}, 1, "max_position_embeddings is 'many'"),
+        ({"max_position_embeddings": 100}, 2, "has 100 positions, and max_tokens = 64 leaves too few"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_weights_that_are_not_what_the_configuration_says_are_one_line(
+    capfd: pytest.CaptureFixture[str], file: Path, tiny_model: Path, tmp_path: Path,
+    changes: dict[str, object], code: int, told: str,
+) -> None:  # fmt: skip
+    folder = copy_with_config(tiny_model, tmp_path / "changed", **changes)
+    assert run(["complete", str(file), "--target", str(folder)]) == code
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1), err
+    assert err.startswith("completer: ") and told in err
+
+
+def test_a_tokenizer_with_ids_that_are_no_numbers_is_corrupt(tiny_model: Path) -> None:
+    tokenizer = json.loads((tiny_model / "tokenizer.json").read_text())
+    tokenizer["added_tokens"] = [{"id": "x", "content": "<a>"}]
+    with pytest.raises(ModelCorrupt, match="is not a readable tokenizer"):
+        Tokenizer(json.dumps(tokenizer))
 
 
 def test_a_real_model_completes_a_real_file(completer: Run, file: Path, tiny_model: Path) -> None:

@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Qw
 from completer.errors import ModelCorrupt, ModelError
 from completer.models import conversion
 from completer.models.conversion import open_gguf, to_bfloat16, write_folder
+from completer.models.gguf_tokenizer import tokenizer_json
 from completer.models.store import find
 from completer.models.tokenizer import Tokenizer
 from tests.tiny_gguf import HEAD, tiny_weights, vocabulary_size, write_tiny_gguf
@@ -200,6 +201,14 @@ def test_an_unknown_tokenizer_is_named(tmp_path):
     gguf = write_tiny_gguf(tmp_path / "m.gguf", tiny_weights("qwen2"), pre_tokenizer="refact")
     with pytest.raises(ModelError, match="pre-tokenizer 'refact'"):
         convert(gguf, tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["tokens", "token_type", "merges"])
+def test_a_tokenizer_that_lacks_a_part_is_named(tmp_path, name):
+    metadata = dict(open_gguf(write_tiny_gguf(tmp_path / "m.gguf", tiny_weights("qwen2"))).metadata)
+    del metadata[f"tokenizer.ggml.{name}"]
+    with pytest.raises(ModelCorrupt, match=f"not whole .*tokenizer.ggml.{name}"):
+        tokenizer_json(metadata)
 
 
 def negative_log_likelihood(name: str, text: str) -> float:

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -288,6 +289,14 @@ def test_pip_on_a_full_disk_is_the_same_error(known, monkeypatch, tmp_path):
     monkeypatch.setattr(wheels, "_pip_command", lambda: [sys.executable, str(script)])
     with pytest.raises(ResourceError, match="is full"):
         pull(known, Silent(), "index")
+
+
+def test_a_folder_called_pip_where_the_user_stands_is_not_run(monkeypatch, tmp_path):
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "__init__.py").write_text("raise SystemExit('the wrong pip')")
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run([*wheels._pip_command(), "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("pip "), done.stderr
 
 
 def test_without_pip_here_the_one_on_the_path_serves(monkeypatch):

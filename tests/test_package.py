@@ -34,7 +34,7 @@ def test_every_room_is_typed() -> None:
 def test_the_distribution_has_a_name_of_its_own() -> None:
     assert PROJECT["project"]["name"] == DISTRIBUTION
     assert DISTRIBUTION not in ROOMS
-    assert PROJECT["project"]["scripts"] == {"completer": "completer.cli:main"}
+    assert PROJECT["project"]["scripts"] == {"completer": "completer.__main__:main"}
 
 
 def test_every_third_party_import_is_declared() -> None:

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from completer.cli import main
+from completer.__main__ import main
 from lsp.connect import Bridge, reach_daemon
 from lsp.endpoint import socket_path
 

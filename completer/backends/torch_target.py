@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from completer.backends import attention
 from completer.backends.target import WIDEST_VERIFICATION, Allowed, KVCache
-from completer.errors import ModelCorrupt, ModelError, ResourceError
+from completer.errors import ModelCorrupt, ModelError, ResourceError, first_line
 from completer.kv_cache import TorchKVCache
 from completer.request import Sampling
 from completer.sampling import distribution
@@ -72,23 +73,32 @@ class TorchTarget:
     ) -> "TorchTarget":
         """Raises ModelCorrupt when the files do not make a model, ResourceError when memory does not suffice."""
         disable_progress_bar()
+        set_verbosity_error()  # what it warns of is an error here, and is said once
         try:
-            config = AutoConfig.from_pretrained(folder, local_files_only=True)
+            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             plain = attention.is_plain_causal(config, getattr(config, "max_position_embeddings", 0))
-            model = AutoModelForCausalLM.from_pretrained(
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 folder,
                 config=config,
                 dtype=dtype,
                 attn_implementation=attention.NAME if plain else None,
                 local_files_only=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
             )
-            return cls(model.to(device), canonical)  # type: ignore[arg-type]  # transformers wraps `to` without its types
+            model, found = loaded  # so with output_loading_info
+            # transformers fills both with random numbers and goes on
+            wrong = sorted(found["missing_keys"]) + sorted(name for name, *_ in found["mismatched_keys"])
+            if wrong:
+                raise ValueError(f"its weights lack {wrong[0]} in the shape that config.json asks for")
+            return cls(model.to(device), canonical)
         except (MemoryError, torch.OutOfMemoryError) as error:
             raise ResourceError(f"not enough memory on {device} for {folder.name}; choose a smaller model") from error
         except (
             Exception
         ) as error:  # transformers and safetensors raise many kinds; each means the folder is not a model
-            raise ModelCorrupt(f"cannot load the model in {folder} ({error}); pull it again") from error
+            raise ModelCorrupt(f"cannot load the model in {folder} ({first_line(error)}); pull it again") from error
 
     def new_cache(self, capacity: int) -> TorchKVCache:
         # One more position than asked for, where a pass of one position is widened to two.

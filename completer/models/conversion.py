@@ -106,7 +106,7 @@ def open_gguf(path: Path, is_tied: bool = False) -> GgufModel:
             tensors["token_embd.weight"] = max(embedding, head, key=lambda tensor: tensor.n_bytes)
             del tensors["output.weight"]
         config = _config(metadata, vocabulary_size=int(embedding.shape[1]), is_tied="output.weight" not in tensors)
-    except (ValueError, IndexError, KeyError, OSError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError) as error:
         raise ModelCorrupt(f"{path} is not a whole GGUF file ({error})") from error
     weights = (_weight(name, tensor, config) for name, tensor in tensors.items())
     return GgufModel(metadata, config, tuple(sorted(weights, key=lambda weight: weight.name)))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from completer.errors import ModelError
+from completer.errors import ModelCorrupt, ModelError, first_line
 
 # Pre-tokenizers by the name llama.cpp gave them, as the families' own tokenizer.json files have them.
 _QWEN2_WORDS = (
@@ -25,7 +25,7 @@ def tokenizer_json(metadata: dict[str, Any]) -> dict[str, Any]:
     """The content of tokenizer.json for a GGUF file's metadata.
 
     Control tokens, and those marked user-defined, become added tokens; ids that only pad the vocabulary are left out.
-    Raises ModelError for a kind of tokenizer that is not built here.
+    Raises ModelError for a kind of tokenizer that is not built here, ModelCorrupt for one that is not whole.
     """
     kind, words = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
     if kind != "gpt2" or words not in _PRE_TOKENIZERS:
@@ -34,6 +34,13 @@ def tokenizer_json(metadata: dict[str, Any]) -> dict[str, Any]:
             f"cannot convert a GGUF file with tokenizer {kind!r} and pre-tokenizer {words!r} (only gpt2 with {known}); "
             "use this model's Hugging Face folder instead"
         )
+    try:
+        return _document(metadata, words)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise ModelCorrupt(f"the tokenizer in the GGUF file is not whole ({first_line(error)})") from error
+
+
+def _document(metadata: dict[str, Any], words: str) -> dict[str, Any]:
     tokens, types = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
     added = [
         {

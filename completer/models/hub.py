@@ -8,7 +8,7 @@ from huggingface_hub import get_hf_file_metadata, hf_hub_url
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils.tqdm import tqdm
 
-from completer.errors import CompleterError, DownloadError
+from completer.errors import CompleterError, DownloadError, first_line
 from completer.models.disk import full_disk_explained
 from completer.models.registry import HubFile
 from completer.models.reporter import Advance
@@ -22,7 +22,7 @@ def look_up(file: HubFile) -> int:
         found = get_hf_file_metadata(hf_hub_url(file.repo, file.file), token=False, timeout=_PROBE_TIMEOUT_SECONDS)
     except Exception as error:  # the HTTP library below huggingface_hub, and with it the errors, changes by version
         raise DownloadError(
-            f"{file.repo}/{file.file} cannot be had from the Hugging Face Hub ({_first_line(error)})"
+            f"{file.repo}/{file.file} cannot be had from the Hugging Face Hub ({first_line(error)})"
         ) from error
     if found.size is None:
         raise DownloadError(f"the Hugging Face Hub does not tell the size of {file.repo}/{file.file}")
@@ -55,14 +55,10 @@ def download(file: HubFile, size_bytes: int, folder: Path, advance: Advance) -> 
             raise
         except Exception as error:  # see look_up
             raise DownloadError(
-                f"the download of {file.repo}/{file.file} broke off ({_first_line(error)}); "
+                f"the download of {file.repo}/{file.file} broke off ({first_line(error)}); "
                 "what has arrived is kept, run the same command to go on"
             ) from error
     return path
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _bar(advance: Advance) -> type[tqdm]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer as FastTokenizer
 
-from completer.errors import ModelCorrupt
+from completer.errors import ModelCorrupt, first_line
 
 
 def _byte_level_alphabet() -> dict[str, int]:
@@ -40,11 +40,12 @@ class Tokenizer:
             spec["post_processor"] = None
             self._fast = FastTokenizer.from_str(json.dumps(spec))
             self._is_byte_level = "ByteLevel" in json.dumps([spec.get("pre_tokenizer"), spec.get("decoder")])
+            self._added = added
+            self._vocabulary: dict[str, int] = self._fast.get_vocab(with_added_tokens=False)
+            self.vocabulary_size = max([*self._vocabulary.values(), *added.values()]) + 1
         except Exception as error:  # tokenizers raises bare Exception
-            raise ModelCorrupt(f"{source} is not a readable tokenizer ({error}); pull the model again") from error
-        self._added = added
-        self._vocabulary: dict[str, int] = self._fast.get_vocab(with_added_tokens=False)
-        self.vocabulary_size = max([*self._vocabulary.values(), *added.values()]) + 1
+            reason = first_line(error)
+            raise ModelCorrupt(f"{source} is not a readable tokenizer ({reason}); pull the model again") from error
 
     @classmethod
     def load(cls, folder: Path) -> "Tokenizer":

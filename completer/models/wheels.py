@@ -84,9 +84,12 @@ def _pip_download(pip: list[str], requirement: str, scratch: Path) -> Path:
 
 
 def _pip_command() -> list[str]:
-    """This environment's pip, or another one: `pip download` needs nothing of the environment it runs in."""
-    if any(importlib.metadata.distributions(name="pip")):
-        return [sys.executable, "-m", "pip"]
+    """This environment's pip, or another one: `pip download` needs nothing of the environment it runs in.
+
+    Ours by its place: `-m pip` would take a folder called pip from wherever the user stands.
+    """
+    for pip in importlib.metadata.distributions(name="pip"):
+        return [sys.executable, str(pip.locate_file("pip"))]
     for name in ("pip", "pip3"):
         if (path := shutil.which(name)) is not None:
             return [path]
