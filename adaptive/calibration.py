@@ -28,14 +28,17 @@ class Measured:
         return CostTable("this machine", cost.verify_ms, cost.draft_step_ms, cost.catch_up_ms, 0.0)
 
 
-def measure(engine: Engine, text: str, seconds: float = SECONDS) -> Measured:
-    """text: of source code, repeated where it is short. At least one time per width, however long that takes."""
+def measure(engine: Engine, text: str, seconds: float = SECONDS, with_draft_model: bool = True) -> Measured:
+    """text: of source code, repeated where it is short. At least one time per width, however long that takes.
+
+    with_draft_model: time its steps too, for which it is loaded.
+    """
     token_ids = engine.tokenizer.encode(text)
     token_ids = (token_ids * (1 + (_CONTEXT + max(WIDTHS)) // max(1, len(token_ids))))[: _CONTEXT + max(WIDTHS)]
     end = time.monotonic() + seconds
     verify_ms: dict[int, list[float]] = {width: [] for width in WIDTHS}
     draft_ms: list[float] = []
-    draft_model = engine.draft_target()
+    draft_model = engine.draft_target() if with_draft_model else None
     while not verify_ms[1] or time.monotonic() < end:
         for width, times in pass_ms(engine.target, token_ids, _CONTEXT, WIDTHS, repeats=1).items():
             verify_ms[width] += times

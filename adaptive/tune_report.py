@@ -15,7 +15,7 @@ from adaptive.controller import Controller
 from adaptive.environment import environment_of
 from adaptive.replay import fixed_planners
 from adaptive.simulation import Simulation
-from adaptive.store import FILE_NAME, Store
+from adaptive.store import Store
 from adaptive.tally import Tally
 from adaptive.trace import Traced
 from completer import paths
@@ -27,7 +27,7 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
     import time
 
     environment = environment_of(config)
-    store = Store(paths.statistics_dir() / FILE_NAME)
+    store = Store(paths.statistics_file())
     try:
         now_s = time.time()
         controller = Controller()

@@ -55,6 +55,10 @@ def statistics_dir() -> Path:
     return data_dir() / "statistics"
 
 
+def statistics_file() -> Path:
+    return statistics_dir() / "statistics.sqlite3"
+
+
 def log_file() -> Path:
     return state_dir() / "completer.log"
 

@@ -11,6 +11,7 @@ import click
 
 from completer.config import Config, ConfigSource
 from completer.errors import CompleterError
+from completer.paths import statistics_file
 from lsp.connect import Bridge, DaemonUnavailable, reach_daemon
 from lsp.control import ask, retire_older
 from lsp.endpoint import socket_path
@@ -29,9 +30,11 @@ def lsp(source: ConfigSource, in_process: bool, stdio: bool) -> None:
     All editors share one daemon, which has the model and starts with the first of them.
     """
     if in_process:
+        from lsp.learning import Learning, learn_from
         from lsp.stdio import serve_stdio
 
-        serve_stdio(source, _load_engine)
+        learning = Learning(statistics_file())
+        serve_stdio(source, learn_from(learning, _load_engine), learning)
         return
     path = socket_path()
     retire_older(path)
@@ -96,10 +99,12 @@ def status(as_json: bool) -> None:
 def run(source: ConfigSource) -> None:
     """Be the daemon, in the foreground."""
     from lsp.daemon import run_daemon
+    from lsp.learning import Learning, learn_from
 
     if hasattr(os, "nice"):
         os.nice(5)  # what the user does comes first
-    if not run_daemon(source, _load_engine, socket_path()):
+    learning = Learning(statistics_file())
+    if not run_daemon(source, learn_from(learning, _load_engine), socket_path(), learning):
         click.echo("the daemon runs already", err=True)
 
 

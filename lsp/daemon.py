@@ -22,11 +22,11 @@ from completer import __version__
 from completer.config import Config, ConfigSource
 from lsp import loopback
 from lsp.commission import complete
-from lsp.feedback import Sink
+from lsp.learning import Learner
 from lsp.protocol import COMPLETE, DAEMON_STATUS, PROTOCOL_MAJOR, STOP_DAEMON, STOPPING, UNLOAD_MODEL
 from lsp.remote import fingerprint
 from lsp.server import CompleterServer, Protocol, silence_pygls
-from lsp.service import Plan, Service, plan_fixed
+from lsp.service import Service
 from lsp.worker import Engine
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,7 @@ def run_daemon(
     source: ConfigSource,
     load_engine: Callable[[Config], Engine],
     path: Path,
-    sink: Sink | None = None,
-    plan: Plan = plan_fixed,
+    learner: Learner | None = None,
 ) -> bool:
     """Serve until told to stop or long unused; False, at once, when there is a daemon already."""
     silence_pygls()
@@ -48,7 +47,7 @@ def run_daemon(
     lock = FileLock(path.with_suffix(".lock"))
     try:
         with lock.acquire(blocking=False):
-            asyncio.run(_Daemon(lambda: Service(source, load_engine, sink, plan), path).run())
+            asyncio.run(_Daemon(lambda: Service(source, load_engine, learner), path).run())
     except Timeout:
         return False
     return True

@@ -28,6 +28,7 @@ Kind = Literal["shown", "accepted", "partially_accepted", "typed_through", "reje
 class SuggestionEvent:
     """suggestion_id ties the events of a suggestion together, request_id ties them to the completion in the log.
 
+    document_id, project_id: as in the request, to be forgotten once they have told whose statistics these are.
     chars: how many of the suggestion's of_chars the event is about.
     """
 
@@ -35,6 +36,7 @@ class SuggestionEvent:
     suggestion_id: str
     request_id: str
     language: str
+    document_id: str
     project_id: str
     chars: int
     of_chars: int
@@ -201,6 +203,7 @@ class Feedback:
                 suggestion.id,
                 request.request_id,
                 request.language,
+                request.document_id,
                 request.project_id,
                 chars,
                 len(suggestion.text),

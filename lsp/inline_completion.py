@@ -76,7 +76,7 @@ class InlineCompletions:
             suggestion = session.suggestions.find(request)
             if suggestion is None and is_automatic and not await self._is_worth_it(uri, position, asked):
                 return None
-            suggestion = await self._first_useful(request, asked, streams)
+            suggestion = await self._first_useful(request, asked, streams, is_automatic)
         except asyncio.CancelledError:
             if not asked.done():
                 self._cancelled()
@@ -143,7 +143,7 @@ class InlineCompletions:
         return not asked.done() and session.edits == edits
 
     async def _first_useful(
-        self, request: CompletionRequest, asked: "asyncio.Future[None]", streams: bool
+        self, request: CompletionRequest, asked: "asyncio.Future[None]", streams: bool, is_automatic: bool
     ) -> Suggestion | None:
         """A suggestion that is finished, or as much of it as is useful: its first line where the rest can follow, or
         when the time is up; less than a line only when it is up and the rest can follow.
@@ -151,7 +151,7 @@ class InlineCompletions:
         session, loop = self._session, asyncio.get_running_loop()
         deadline_s = loop.time() + session.service.config.service.first_line_deadline_ms / 1000
         while True:
-            suggestion = session.suggestions.find(request) or self._begin(request)
+            suggestion = session.suggestions.find(request) or self._begin(request, is_automatic)
             session.suggestions.show(suggestion)
             self._status.update(request.document_id)
             rest = suggestion.rest(request.fim_prefix, request.fim_suffix) or ""
@@ -165,7 +165,7 @@ class InlineCompletions:
             if asked.done() or suggestion.is_given_up:
                 return None
 
-    def _begin(self, request: CompletionRequest) -> Suggestion:
+    def _begin(self, request: CompletionRequest, is_automatic: bool) -> Suggestion:
         """A completion for the request: an earlier one if there is one, else from the engine."""
         session = self._session
         current = session.suggestions.current
@@ -178,10 +178,10 @@ class InlineCompletions:
             if current is not None and is_same_document
             else "",
         )
-        return session.suggestions.recall(full) or self._generate(full)
+        return session.suggestions.recall(full) or self._generate(full, is_automatic)
 
-    def _generate(self, request: CompletionRequest, is_background: bool = False) -> Suggestion:
-        worker, planner = self._session.service.worker, self._session.service.planner(request)
+    def _generate(self, request: CompletionRequest, is_automatic: bool, is_background: bool = False) -> Suggestion:
+        worker, planner = self._session.service.worker, self._session.service.planner(request, is_automatic)
         suggestion = Suggestion(request)
         job = Job(
             lambda engine, cancelled: generate(engine, request, planner, cancelled),
@@ -224,7 +224,7 @@ class InlineCompletions:
         after = replace(request, request_id=f"{request.request_id}+", fim_prefix=request.fim_prefix + suggestion.text)
         after = replace(after, previous_suggestion="")
         if suggestions.recall(after) is None:
-            suggestions.next = self._generate(after, is_background=True)
+            suggestions.next = self._generate(after, is_automatic=True, is_background=True)
 
     def _cancelled(self) -> None:
         """The editor takes a request back. Typing along with the suggestion, it is about to ask again."""

@@ -175,7 +175,7 @@ class CompleterServer(LanguageServer):
         self.session = Session(service, self.protocol.notify)
         self.status = Status(self.session)
         self._progress = LoadingProgress(self, service.worker)
-        self.feedback = Feedback(service.sink, asyncio.get_running_loop().call_later, self.session.text_of)
+        self.feedback = Feedback(service.learner, asyncio.get_running_loop().call_later, self.session.text_of)
         self._completions = InlineCompletions(self.session, self.status, self.feedback.answered)
         self._hung_up = threading.Event()
         self._told_errors: set[str] = set()

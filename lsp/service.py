@@ -13,10 +13,9 @@ from pathlib import Path
 
 from completer.config import Config, ConfigSource
 from completer.errors import ConfigError
-from completer.planner import fixed_planner
 from completer.request import CompletionRequest, RoundPlanner
 from lsp.arrival import Arrival
-from lsp.feedback import LogSink, Sink
+from lsp.learning import Learner, NothingLearned
 from lsp.power import Power
 from lsp.remote import fingerprint
 from lsp.worker import Engine, Worker
@@ -26,32 +25,22 @@ log = logging.getLogger(__name__)
 CHECK_S = 1.0
 """The settings file is looked at no more often than this."""
 
-Plan = Callable[[Config, CompletionRequest], RoundPlanner]
-"""The planner for a request, under the settings in force."""
-
-
-def plan_fixed(config: Config, request: CompletionRequest) -> RoundPlanner:
-    """What the settings say, and nothing learned."""
-    return fixed_planner(config.speculation.source, config.speculation.k, config.speculation.stop_below)
-
 
 class Service:
     def __init__(
         self,
         source: ConfigSource,
         load_engine: Callable[[Config], Engine],
-        sink: Sink | None = None,
-        plan: Plan = plan_fixed,
+        learner: Learner | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Must be made in the event loop. Settings that cannot be read are an error to show, not one to die of.
 
-        sink is told what becomes of suggestions; plan gives each request its planner.
+        learner: by default nothing is learned.
         """
         self._source = source
         self._load_engine = load_engine
-        self.sink = sink or LogSink()
-        self._plan = plan
+        self.learner = learner or NothingLearned()
         self.clock_s = clock_s
         self.config = Config()
         self.config_error: ConfigError | None = None
@@ -120,10 +109,11 @@ class Service:
     def close(self) -> None:
         self.arrival.close()
         self.worker.close()
+        self.learner.close()
         self._reader.shutdown(cancel_futures=True)
 
-    def planner(self, request: CompletionRequest) -> RoundPlanner:
-        return self._plan(self.config, request)
+    def planner(self, request: CompletionRequest, is_automatic: bool = False) -> RoundPlanner:
+        return self.learner.plan(self.config, request, is_automatic)
 
     def _load(self) -> Engine:
         if self.config_error is not None:

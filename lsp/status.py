@@ -30,7 +30,7 @@ class Status:
         current = self._session.suggestions.current
         document = self._session.documents.get(uri)
         status: dict[str, Any] = {"busy": False, "kind": "Normal", "message": "", "command": None}
-        status |= {"source": None, "k": service.config.speculation.k, "acceptance": None, "tokens_per_s": None}
+        status |= {"source": None, "k": None, "acceptance": None, "tokens_per_s": None}
         error = service.config_error or worker.error
         refusal = self._session.refusal(document) if document is not None else None
         if service.arrival.percent is not None:
@@ -43,6 +43,8 @@ class Status:
             return status | {"kind": "Inactive", "message": "off while on battery, by service.on_battery"}
         if worker.state != "ready":
             return status | {"busy": worker.state == "loading", "message": _MESSAGES[worker.state]}
+        if service.learner.notice:
+            return status | {"kind": "Warning", "message": service.learner.notice}
         if current is None or current.result is None:
             is_thinking = current is not None and not current.is_done
             return status | {"busy": is_thinking, "message": "thinking" if is_thinking else "ready"}
@@ -50,10 +52,13 @@ class Status:
 
 
 def _numbers(result: Any) -> dict[str, Any]:
+    """k: tokens that the source drafted most of drafted a round."""
     drafted = {name: counts for name, counts in result.sources.items() if counts.drafted}
+    source = max(drafted, key=lambda name: drafted[name].drafted, default=None)
     total = sum(counts.drafted for counts in drafted.values())
     return {
-        "source": max(drafted, key=lambda name: drafted[name].drafted, default=None),
+        "source": source,
+        "k": round(drafted[source].drafted / drafted[source].rounds) if source is not None else 0,
         "acceptance": round(sum(counts.accepted for counts in drafted.values()) / total, 2) if total else None,
         "tokens_per_s": round(1000 / result.tpot_ms, 1) if result.tpot_ms else None,
     }

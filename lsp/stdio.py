@@ -9,23 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pygls.io_ import StdinAsyncReader, StdoutWriter
 
 from completer.config import Config, ConfigSource
-from lsp.feedback import Sink
+from lsp.learning import Learner
 from lsp.server import CompleterServer, silence_pygls
-from lsp.service import Plan, Service, plan_fixed
+from lsp.service import Service
 from lsp.worker import Engine
 
 
 def serve_stdio(
     source: ConfigSource,
     load_engine: Callable[[Config], Engine],
-    sink: Sink | None = None,
-    plan: Plan = plan_fixed,
+    learner: Learner | None = None,
 ) -> None:
     """Until standard input ends or the editor says exit. What anybody prints goes to stderr, not into the protocol."""
     silence_pygls()
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    asyncio.run(_serve(lambda: Service(source, load_engine, sink, plan), StdoutWriter(stdout)))
+    asyncio.run(_serve(lambda: Service(source, load_engine, learner), StdoutWriter(stdout)))
 
 
 async def _serve(make_service: Callable[[], Service], writer: StdoutWriter) -> None:
