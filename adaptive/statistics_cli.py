@@ -176,7 +176,8 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
 
 @contextmanager
 def _open_store() -> "Iterator[Store]":
-    from adaptive.store import FILE_NAME, Store
+    from adaptive.learning import FILE_NAME
+    from adaptive.store import Store
 
     store = Store(paths.statistics_dir() / FILE_NAME)
     try:

@@ -29,7 +29,6 @@ from completer.errors import CompleterError
 
 log = logging.getLogger(__name__)
 
-FILE_NAME = "statistics.sqlite3"
 BUSY_S = 5.0
 DAYS_KEPT_SINGLY = 92
 MONTHS_KEPT = 24

@@ -13,9 +13,10 @@ from adaptive.calibration import Measured
 from adaptive.context_key import Project, project_of
 from adaptive.controller import Controller
 from adaptive.environment import environment_of
+from adaptive.learning import FILE_NAME
 from adaptive.replay import fixed_planners
 from adaptive.simulation import Simulation
-from adaptive.store import FILE_NAME, Store
+from adaptive.store import Store
 from adaptive.tally import Tally
 from adaptive.trace import Traced
 from completer import paths
