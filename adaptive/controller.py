@@ -8,10 +8,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
-from adaptive.context_key import NO_PROJECT, Project, project_of
+from adaptive.context_key import NO_PROJECT, Project
 from adaptive.cost import Cost
 from adaptive.learned import Learned
 from adaptive.memory import Memory
@@ -25,14 +24,12 @@ CHECKED_ONE_IN = 50
 
 
 class SuggestionEvent(Protocol):
-    """What became of a suggestion, as the editor service records it. project_id: a project's id, or its root."""
+    """What became of a suggestion, as the editor service records it."""
 
     @property
     def kind(self) -> str: ...
     @property
     def language(self) -> str: ...
-    @property
-    def project_id(self) -> str: ...
     @property
     def chars(self) -> int: ...
     @property
@@ -84,10 +81,11 @@ class Controller:
         with self.lock:
             self.cost.replace(Cost.measured(verify_ms, draft_ms))
 
-    def record(self, event: SuggestionEvent) -> None:
+    def record(self, event: SuggestionEvent, project: Project = NO_PROJECT) -> None:
         """Count what became of a suggestion."""
         with self.lock:
-            key = SuggestionKey(self._project_id(event.project_id), event.language, event.kind)
+            self.memory.projects[project.id] = project
+            key = SuggestionKey(project.id, event.language, event.kind)
             count = self._suggestions.setdefault(key, SuggestionCount())
             count.add(SuggestionCount(1, event.chars, event.of_chars))
 
@@ -111,16 +109,6 @@ class Controller:
             self.memory.rebase(known, self._clock_s())
             if cost is not None and self.cost.is_relative:
                 self.cost.replace(cost)
-
-    def _project_id(self, name: str) -> str:
-        if not name or name in self.memory.projects:
-            return name
-        known = next((project.id for project in self.memory.projects.values() if project.root == name), None)
-        if known is not None:
-            return known
-        project = project_of(None, Path(name))
-        self.memory.projects[project.id] = project
-        return project.id
 
 
 class _Counted:

@@ -101,7 +101,11 @@ class SpeculationConfig:
         "where drafts come from; none is plain decoding",
         _draft_sources("ngram", "previous_suggestion", "draft_model"),
     )
-    k: int = _setting(8, "most tokens drafted a round; 0 is plain decoding", _between(0, 32))
+    k: int = _setting(
+        8,
+        "most tokens drafted a round; 0 is plain decoding. Editors learn it, up to 32, while source is auto",
+        _between(0, 32),
+    )
     stop_below: float = _setting(
         0.4, "a draft model stops before a token it gives less than this probability", _between(0, 1)
     )

@@ -1,19 +1,18 @@
-"""What a daemon learns from: a planner for every request, and what became of suggestions. Knows settings and a store.
-
-Each pair of models, with the way it is run, has a controller of its own; another one starts when another is loaded.
+"""What a daemon learns from: a planner for every request, and what became of suggestions. Knows settings and requests;
+the learning itself is `adaptive`'s.
 """
 
 import inspect
 import logging
 import statistics
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from adaptive.context_key import NO_PROJECT, Environment, Project, branch_of, project_of
+from adaptive.context_key import Environment
 from adaptive.controller import Controller
 from adaptive.environment import environment_of
+from adaptive.learning import Learning as Statistics
 from completer.config import Config
 from completer.planner import fixed_planner
 from completer.privacy.uris import file_name
@@ -21,15 +20,12 @@ from completer.request import CompletionRequest, RoundPlanner
 from lsp.feedback import LogSink, SuggestionEvent
 
 if TYPE_CHECKING:
-    from adaptive.writer import Writer
     from completer.engine import Engine
 
 log = logging.getLogger(__name__)
 
 KNOWN_S = 2.0
 """The model is loaded without what the store knows where that takes longer; it is taken over when it comes."""
-
-_REMEMBERED = 512
 
 
 class Learner(Protocol):
@@ -59,60 +55,48 @@ class NothingLearned(LogSink):
 
 
 class Learning:
+    """Of one daemon. Each pair of models, with the way it is run, has statistics of its own."""
+
     def __init__(self, store: Path) -> None:
-        """store: the file to keep it in."""
+        """store: the file to keep them in."""
         self._store = store
         self._environment: Environment | None = None
-        self._controller = Controller()
-        self._writer: Writer | None = None
+        self._statistics: Statistics | None = None
         self._fixed = NothingLearned()
-        self._projects: dict[tuple[str, str], Project] = {}
 
     @property
     def notice(self) -> str:
-        return self._writer.status if self._writer is not None else ""
+        return self._statistics.status if self._statistics is not None else ""
 
     def loaded(self, engine: "Engine", config: Config) -> None:
         """An engine was loaded: go on from what is known of its models. Called in the engine's thread."""
-        from adaptive.writer import Writer
-
         environment = environment_of(config)
         if environment == self._environment:
             return
         self.close()
-        controller = Controller()
-        self._writer = Writer(controller, self._store, environment)
-        self._writer.has_loaded.wait(KNOWN_S)
-        self._controller, self._environment = controller, environment
-        if controller.cost.is_relative:
-            _calibrate(controller, engine)
+        statistics = Statistics(environment, self._store)
+        statistics.wait(KNOWN_S)
+        if statistics.controller.cost.is_relative:
+            _calibrate(statistics.controller, engine)
+        self._statistics, self._environment = statistics, environment
 
     def plan(self, config: Config, request: CompletionRequest, is_automatic: bool) -> RoundPlanner:
         """The settings' where they name a source or forbid drafts, else the controller's."""
-        if config.speculation.source != "auto" or config.speculation.k == 0:
+        is_learned = config.speculation.source == "auto" and config.speculation.k > 0
+        if not is_learned or self._statistics is None:
             return self._fixed.plan(config, request, is_automatic)
-        project = self._project(request.document_id, request.project_id)
-        branch = branch_of(project.root)
-        return self._controller.planner(request.language, project, is_automatic=is_automatic, branch=branch)
+        path, workspace = _place(request.document_id, request.project_id)
+        return self._statistics.planner(request.language, path, workspace, is_automatic)
 
     def record(self, event: SuggestionEvent) -> None:
         self._fixed.record(event)
-        project = self._project(event.document_id, event.project_id)
-        self._controller.record(replace(event, project_id=project.id))
+        if self._statistics is not None:
+            self._statistics.record(event, *_place(event.document_id, event.project_id))
 
     def close(self) -> None:
         """Store what is left."""
-        if self._writer is not None:
-            self._writer.close()
-
-    def _project(self, document_id: str, workspace: str) -> Project:
-        """Of a document on a disk; looked for once, as long as it is not forgotten."""
-        key = (document_id, workspace)
-        if key not in self._projects:
-            while len(self._projects) >= _REMEMBERED:
-                del self._projects[next(iter(self._projects))]
-            self._projects[key] = _project_of(document_id, workspace)
-        return self._projects[key]
+        if self._statistics is not None:
+            self._statistics.close()
 
 
 def learn_from(learning: Learning, load_engine: "Callable[[Config], Engine]") -> "Callable[[Config], Engine]":
@@ -126,11 +110,10 @@ def learn_from(learning: Learning, load_engine: "Callable[[Config], Engine]") ->
     return load
 
 
-def _project_of(document_id: str, workspace: str) -> Project:
-    is_file = document_id.startswith("file:")
-    if not is_file and not workspace:
-        return NO_PROJECT
-    return project_of(Path(file_name(document_id)) if is_file else None, Path(workspace) if workspace else None)
+def _place(document_id: str, workspace: str) -> tuple[Path | None, Path | None]:
+    """(the file, where the document is one, the folder that the editor works in)"""
+    file = Path(file_name(document_id)) if document_id.startswith("file:") else None
+    return file, Path(workspace) if workspace else None
 
 
 def _calibrate(controller: Controller, engine: "Engine") -> None:

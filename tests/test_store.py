@@ -31,7 +31,7 @@ PYTHON = Key(PROJECT.id, "python")
 class Event:
     def __init__(self, kind: str, chars: int, of_chars: int) -> None:
         self.kind, self.chars, self.of_chars = kind, chars, of_chars
-        self.language, self.project_id = "python", PROJECT.id
+        self.language = "python"
 
 
 @pytest.fixture
@@ -244,9 +244,9 @@ def test_a_read_only_folder(file: Path, writers: list[Writer]) -> None:
 def test_suggestions_are_counted(file: Path, writers: list[Writer]) -> None:
     controller, writer = start(file, writers)
     for event in (Event("shown", 20, 20), Event("shown", 8, 8), Event("accepted", 20, 20)):
-        controller.record(event)
+        controller.record(event, PROJECT)
     writer.write_now()
-    controller.record(Event("shown", 2, 2))
+    controller.record(Event("shown", 2, 2), PROJECT)
     writer.close()
     store = Store(file)
     counted = {key.kind: count for _, key, count in store.suggestions()}
@@ -282,7 +282,7 @@ def test_neither_text_nor_paths_are_stored(file: Path, writers: list[Writer]) ->
     """All values of all tables: ids, names of languages and projects, the project's root, numbers."""
     controller, writer = start(file, writers)
     learn(controller, 5)
-    controller.record(Event("shown", 20, 20))
+    controller.record(Event("shown", 20, 20), PROJECT)
     writer.close()
     connection = sqlite3.connect(file)
     tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]

@@ -1,0 +1,71 @@
+"""Learning as the editor service sees it: a planner for a request, a place for what became of suggestions, an end.
+
+    learning = Learning(environment_of(config))
+    planner = learning.planner(language="python", path=Path("/home/u/shop/cart.py"), is_automatic=True)
+    ...
+    learning.close()
+
+`record` and `status` make it a sink of suggestion events and a source of the status line. Another configuration of the
+models is another environment: close this one and make a new one.
+"""
+
+import time
+from pathlib import Path
+
+from adaptive.context_key import Environment, Project, branch_of, project_of
+from adaptive.controller import Controller, SuggestionEvent
+from adaptive.writer import Writer
+from completer import paths
+from completer.draft.source import MAX_K
+from completer.request import RoundPlanner
+
+LOOKED_UP_S = 30.0
+"""Where a folder's project lies and what is checked out there is looked up no more often."""
+
+
+class Learning:
+    def __init__(self, environment: Environment, file: Path | None = None) -> None:
+        """file: of the database, the user's own by default. Does not wait for it."""
+        self.controller = Controller()
+        self._writer = Writer(self.controller, file or paths.statistics_file(), environment)
+        self._projects: dict[tuple[Path | None, Path | None], tuple[float, Project, str]] = {}
+
+    def wait(self, timeout_s: float) -> None:
+        """Until what the store knows is known here, or cannot be."""
+        self._writer.has_loaded.wait(timeout_s)
+
+    @property
+    def status(self) -> str:
+        """A sentence for the user while nothing can be stored, else empty."""
+        return self._writer.status
+
+    def planner(
+        self,
+        language: str,
+        path: Path | None = None,
+        workspace: Path | None = None,
+        is_automatic: bool = False,
+        max_k: int = MAX_K,
+        has_draft_model: bool = True,
+    ) -> RoundPlanner:
+        """A planner for one completion in the file. Not to be called while another thread does."""
+        project, branch = self._project(path, workspace)
+        return self.controller.planner(language, project, max_k, has_draft_model, is_automatic, branch)
+
+    def record(self, event: SuggestionEvent, path: Path | None = None, workspace: Path | None = None) -> None:
+        """Count what became of a suggestion in the file."""
+        project, _ = self._project(path, workspace)
+        self.controller.record(event, project)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+    def _project(self, path: Path | None, workspace: Path | None) -> tuple[Project, str]:
+        place = (path.parent if path is not None else None, workspace)
+        looked_up_s, project, branch = self._projects.get(place, (float("-inf"), None, ""))
+        if project is None or time.monotonic() - looked_up_s > LOOKED_UP_S:
+            project = project_of(path, workspace)
+            branch = branch_of(project.root)
+            self._projects[place] = (time.monotonic(), project, branch)
+        return project, branch

@@ -1,0 +1,195 @@
+"""`completer stats`, `why` and `tune`: what they say of a store that was really learned into."""
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from adaptive.context_key import project_of
+from adaptive.costs import CostTable
+from adaptive.learning import Learning
+from adaptive.profile import merged, read_profile
+from adaptive.report import sparkline
+from adaptive.simulation import Simulation
+from adaptive.statistics import since_day
+from adaptive.store import Store
+from adaptive.synthetic import completions
+from completer import cli, paths
+from completer.errors import InputError
+from tests.learning_process import ENVIRONMENT
+from tests.test_store import Event
+
+TABLE = CostTable.of("table", {1: 67, 2: 76, 4: 85, 8: 118, 16: 190, 32: 350}, 30, 2)
+Command = Callable[..., CompletedProcess[str]]
+
+
+@pytest.fixture
+def completer(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command line in this process: a dozen interpreters would say no more."""
+
+    def run(*arguments: str | Path) -> CompletedProcess[str]:
+        capsys.readouterr()
+        code = cli.run([*map(str, arguments)])
+        return CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in which 40 completions were made, Python and Go, half of them shown and one accepted."""
+    folder = tmp_path.resolve() / "shop"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    (folder / "cart.py").touch()
+    learning = Learning(ENVIRONMENT)
+    learning.controller.calibrate({width: [TABLE.verify_ms[width]] for width in (1, 2, 4, 8, 16, 32)}, [30.0])
+    simulation = Simulation(TABLE, random.Random(1), 0.1)
+    for index, traced in enumerate(completions(40, lambda _: 0.8, random.Random(2), match=5)):
+        language = "go" if index % 4 == 0 else "python"
+        simulation.walk(traced, learning.planner(language, folder / "cart.py", is_automatic=True))
+    event = Event("shown", 10, 10)
+    for kind in ["shown"] * 20 + ["accepted"]:
+        event.kind = kind
+        learning.record(event, folder / "cart.py")
+    learning.close()
+    assert learning.status == ""
+    return folder
+
+
+def test_stats_adds_up(project: Path, completer: Command) -> None:
+    document = json.loads(completer("stats", "--json").stdout)
+    assert document["completions"] == 40 and document["decoding"]["tokens"] == 40 * 24
+    assert document["suggestions"]["shown"] == {"count": 20, "chars": 200}
+    assert document["suggestions"]["accepted"]["count"] == 1
+    assert document["decoding"]["saved_ms"] > 0.0
+    assert 0.5 < document["decoding"]["draft_acceptance_rate"] <= 1.0
+    assert {row["language"] for row in document["in_force"]} == {"go", "python"}
+    by = json.loads(completer("stats", "show", "--by", "language", "--json").stdout)["by"]
+    assert (by["go"]["completions"], by["python"]["completions"]) == (10, 30)
+    for part in ("source", "day", "project"):
+        parts = json.loads(completer("stats", "--by", part, "--json").stdout)["by"]
+        assert sum(row["tokens"] for row in parts.values()) == 40 * 24, part
+    assert json.loads(completer("stats", "--language", "go", "--json").stdout)["completions"] == 10
+    assert json.loads(completer("stats", "--project", project, "--json").stdout)["completions"] == 40
+    assert json.loads(completer("stats", "--project", "other", "--json").stdout)["completions"] == 0
+    assert json.loads(completer("stats", "--since", "2100-01-01", "--json").stdout)["completions"] == 0
+    shown = completer("stats", "--by", "day").stdout
+    assert "ngram" in shown and "partially accepted" in shown and "shop" in shown
+    assert completer("stats", "--since", "soon").returncode == 2
+
+
+def test_nothing_learned_yet_is_said(completer: Command) -> None:
+    assert json.loads(completer("stats", "--json").stdout)["completions"] == 0
+    assert completer("stats").returncode == 0
+    assert "Nothing has been learned" in completer("why").stdout
+
+
+def test_why_says_it_in_sentences(project: Path, completer: Command) -> None:
+    said = completer("why", project / "cart.py").stdout
+    assert said.startswith("python in shop") and "go in shop" not in said
+    assert re.search(r"Drafts by ngram serve \d+% of recent rounds", said)
+    document = json.loads(completer("why", "--json").stdout)
+    assert {key["language"] for key in document["keys"]} == {"go", "python"}
+    assert all(key["sentences"] for key in document["keys"])
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+
+def test_the_page_holds_everything_and_runs_nothing(project: Path, tmp_path: Path, completer: Command) -> None:
+    (tmp_path / "x").mkdir()
+    file = tmp_path / "page.html"
+    assert completer("stats", "--html", file).returncode == 0
+    text = file.read_text("utf-8")
+    page = _Page()
+    page.feed(text)
+    assert "svg" in page.tags and "script" not in page.tags and page.links == []
+    assert "default-src 'none'" in text and "prefers-color-scheme: dark" in text
+    assert "://" not in text and "url(" not in text and "@import" not in text
+
+
+def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
+    project: Path, tmp_path: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "team.json"
+    assert completer("stats", "export", file).returncode == 0
+    text = file.read_text("utf-8")
+    assert "shop" not in text and str(project) not in text and "/" not in text
+    assert set(read_profile(file)["languages"]) == {"go", "python"}
+    twice = tmp_path / "twice.json"
+    assert completer("stats", "merge", file, file, "-o", twice).returncode == 0
+    one, two = read_profile(file), read_profile(twice)
+    assert sum(map(_sum, two["languages"].values())) == pytest.approx(2 * sum(map(_sum, one["languages"].values())))
+    assert merged([one])["languages"] == one["languages"]
+
+
+def _sum(sources: dict[str, list[list[list[float]]]]) -> float:
+    return sum(trials for table in sources.values() for outcome in table for row in outcome for trials in row)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "completer-statistics"}', '{"format": "x", "version": 1}'])
+def test_what_is_no_profile_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "p.json").write_text(content)
+    with pytest.raises(InputError, match=r"p\.json"):
+        read_profile(tmp_path / "p.json")
+
+
+def test_reset_forgets_what_it_is_told_to(project: Path, completer: Command) -> None:
+    assert completer("stats", "reset", "--language", "go", "--yes").returncode == 0
+    assert json.loads(completer("stats", "--json").stdout)["completions"] == 30
+    assert completer("stats", "reset", "--project", "nowhere", "--yes").returncode == 2
+    assert completer("stats", "reset", "--project", "shop", "--yes").returncode == 0
+    assert json.loads(completer("stats", "--json").stdout)["completions"] == 0
+
+
+def test_spans() -> None:
+    day = 86400.0
+    now_s = time.mktime((2026, 3, 10, 12, 0, 0, 0, 0, -1))
+    assert since_day("1d", now_s) == "2026-03-10"
+    assert since_day("7d", now_s) == "2026-03-04"
+    assert since_day("2026-01-31", now_s + day) == "2026-01-31"
+    for wrong in ("", "d", "7x", "yesterday"):
+        with pytest.raises(ValueError):
+            since_day(wrong, now_s)
+
+
+def test_sparklines() -> None:
+    assert sparkline([0.0, 0.5, 1.0, None]) == " ▄█·"
+
+
+def test_tune_learns_from_a_folder_and_counts_nothing_as_the_users(
+    tiny_model: Path, project: Path, tmp_path: Path, completer: Command
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "pyproject.toml").touch()
+    (code / "a.py").write_text("".join(f"def function_{i}(x):\n    return x + {i} * {i}\n\n\n" for i in range(40)))
+    arguments = ("tune", code, "--target", tiny_model, "--draft", tiny_model, "--holes", "6", "--json")
+    done = completer(*arguments)
+    assert done.returncode == 0, done.stderr
+    predicted = json.loads(done.stdout)["predicted"]
+    assert predicted[-1]["language"] == "all" and predicted[-1]["tokens"] > 0
+    store = Store(paths.statistics_file())
+    known = [store.known(environment, time.time()) for environment in store.environments()]
+    learned = [key for keys in known for key in keys if key.project_id == project_of(code / "a.py").id]
+    assert sum(1 for *_, tally in store.tallies()) == 2  # those of the fixture
+    store.close()
+    assert len(learned) == 1
+    trace = tmp_path / "trace.jsonl.gz"
+    assert completer(*arguments[:-1], "--trace", trace).returncode == 0
+    assert trace.exists()
