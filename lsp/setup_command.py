@@ -39,7 +39,8 @@ def setup(source: ConfigSource, editor: str | None, yes: bool) -> None:
         click.echo("Neovim 0.11 or newer: put this into your init.lua", err=True)
         click.echo(neovim_lines())
     if editor != "neovim":
-        click.echo("VS Code: there is no extension in this version yet", err=True)
+        click.echo("VS Code: in a clone of the repository, build and install the extension", err=True)
+        click.echo("make vsix && code --install-extension dist/completer.vsix")
 
 
 def neovim_lines() -> str:

@@ -16,10 +16,12 @@ class Status:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._sent: dict[str, Any] = {}
+        self._uri = ""
 
     def update(self, uri: str = "") -> None:
-        """Send what holds now, for the document the user is in, unless it was the last thing sent."""
-        now = self._now(uri)
+        """Send what holds now, for the document the user is in or was last, unless it was the last thing sent."""
+        self._uri = uri or self._uri
+        now = self._now(self._uri)
         if now != self._sent:
             self._sent = now
             self._session.notify(STATUS, now)
