@@ -17,7 +17,7 @@ from adaptive.buckets import BUCKETS, DRAFT_MODEL, POSITIONS, SOURCES, confidenc
 from adaptive.counts import HALF_LIFE_TRIALS, PRIOR_TRIALS, CountNews, Counts, no_counts, with_news
 from adaptive.priors import priors, seed_means
 
-SHIFT_RATE = 0.08
+SHIFT_RATE = 0.1
 SHIFT_LIMIT = 4.0
 SHIFT_KEPT = 0.995
 _KEPT = 2.0 ** (-1.0 / HALF_LIFE_TRIALS)

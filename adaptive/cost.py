@@ -16,7 +16,7 @@ from adaptive.priors import priors
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 64)
 WIDEST = 64
 DRIFT_RATE = 0.12
-WIDTH_RATE = 0.05
+WIDTH_RATE = 0.02
 _ALL = np.arange(WIDEST + 1)
 _SURPRISE = 3.0
 """A round that took so many times longer or shorter than expected teaches no more than this: the process was asleep."""

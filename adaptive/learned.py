@@ -21,6 +21,8 @@ EXPLORED_SHARE = 0.01
 EXPLORED_PASSES = 2.0
 """Of decoding time, the share that may be lost by trying the draft model, and how much may be saved up for it."""
 
+DOUBTFUL_SPEEDUP = 1.15
+COMPARED_ONE_IN = 12
 CHANGES = 20
 _SHIFTED = 1.2
 """A shift of the log-odds so large is a change of its own: .8 becomes .55, or .93."""
@@ -57,6 +59,7 @@ class Learned:
         self._tokens, self._passes = state.get("rate", (RATE_ROUNDS, RATE_ROUNDS))
         self._started, self._written = state.get("starts", (1.0, 24.0))
         self._to_explore_ms = 0.0
+        self._since_plain = 0
         self.first_catch_up: float | None = state.get("first_catch_up")
         """Tokens the draft model had to read at its first draft of a completion, on average."""
         self.force: dict[str, list[float]] = {name: list(value) for name, value in state.get("force", {}).items()}
@@ -87,6 +90,11 @@ class Learned:
         """The chance that a completion does not end with its next token."""
         return 1.0 - min(0.5, self._started / self._written)
 
+    def must_compare(self, plain_ms: float) -> bool:
+        """Whether plain decoding must be timed again: where little is gained, an error there would hide a loss."""
+        is_doubtful = self.rate(plain_ms) * plain_ms < DOUBTFUL_SPEEDUP
+        return is_doubtful and self._since_plain >= COMPARED_ONE_IN
+
     def may_explore(self, lost_ms: float) -> bool:
         return lost_ms <= self._to_explore_ms
 
@@ -108,6 +116,7 @@ class Learned:
         self._written = ENDS_KEPT**tokens * self._written + tokens
         self._started = ENDS_KEPT**tokens * self._started
         self._to_explore_ms = min(self._to_explore_ms + EXPLORED_SHARE * ms, EXPLORED_PASSES * plain_ms)
+        self._since_plain = self._since_plain + 1 if drafted else 0
         was_closed = self.guard.is_closed
         self.guard.observe(tokens, ms, plain_ms, is_plain=drafted == 0)
         if self.guard.is_closed != was_closed:

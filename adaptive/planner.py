@@ -16,7 +16,7 @@ from adaptive.pending import Pending
 from completer.draft.source import MAX_K
 from completer.request import Choice, RoundOutcome, RoundState
 
-MARGIN_TOKENS = 0.02
+MARGIN_TOKENS = 0.04
 """A draft must promise so many tokens more than plain decoding."""
 
 DRAFT_MODEL_MOST = 8
@@ -51,7 +51,7 @@ class LearningPlanner:
 
     def choose(self, state: RoundState) -> Choice:
         learned = self._learned
-        if learned.guard.is_closed:
+        if learned.guard.is_closed or learned.must_compare(self._cost.plain_ms):
             return Choice()
         room = min(state.remaining_tokens - 1, self._max_k, self._most_in_time(state))
         on_credit = self._most_on_credit()

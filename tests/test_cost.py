@@ -45,7 +45,7 @@ def test_a_machine_that_slows_down_as_a_whole_is_followed_within_twenty_rounds(f
 
 def test_one_width_that_has_become_dearer_is_told_from_the_others() -> None:
     cost = Cost(STEPS, 20.0, 0.5, 0.0)
-    for _ in range(60):
+    for _ in range(150):
         cost.observe_verify(8, 2 * STEPS[8])
         cost.observe_verify(1, STEPS[1])
     assert cost.verify_ms[8] == pytest.approx(2 * STEPS[8], rel=0.1)
