@@ -4,6 +4,7 @@ Each source file is compiled for the instructions it uses; the library chooses a
 no x86-64 processor or no compiler, the package is whole without it: models then run on torch.
 """
 
+import os
 import platform
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ class BuildKernels(build_ext):
         temporary = Path(self.build_temp)
         objects = []
         for source in ext.sources:
-            flags = [*FLAGS, *INSTRUCTIONS.get(Path(source).stem, [])]
+            flags = [*FLAGS, *INSTRUCTIONS.get(Path(source).stem, []), *os.environ.get("CXXFLAGS", "").split()]
             objects += self.compiler.compile([source], str(temporary), depends=ext.depends, extra_postargs=flags)
         path = self.get_ext_fullpath(ext.name)
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 def build(folder: Path) -> Path:
     """kernels.so with the sanitizers in, from this tree's setup.py."""
     command = [sys.executable, "setup.py", "-q", "build_ext", f"--build-lib={folder}", f"--build-temp={folder}/objects"]
-    flags = {"CFLAGS": f"{SANITIZERS} -O1", "CXXFLAGS": f"{SANITIZERS} -O1", "LDFLAGS": SANITIZERS}
+    flags = {"CXXFLAGS": f"{SANITIZERS} -O1", "LDFLAGS": SANITIZERS}
     subprocess.run(command, cwd=ROOT, env=os.environ | flags, check=True)
     return folder / "completer" / "backends" / "cpu" / library.PATH.name
 

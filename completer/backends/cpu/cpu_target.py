@@ -89,9 +89,7 @@ class CpuTarget:
 
     @classmethod
     def load(cls, folder: Path, threads: int) -> "CpuTarget":
-        weights = WeightsFile(folder / CPU_WEIGHTS)
-        weights.read_ahead()
-        return cls(weights, threads)
+        return cls(WeightsFile(folder / CPU_WEIGHTS), threads)
 
     def new_cache(self, capacity: int) -> CpuKVCache:
         shape = self._shape
