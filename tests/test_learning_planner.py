@@ -91,7 +91,7 @@ def test_it_comes_close_to_the_best_fixed_arm(table: CostTable, chance: float, s
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_it_recovers_from_a_step_within_sixty_rounds(table: CostTable) -> None:
-    """From the sixtieth round on, against a controller that has known nothing but what came after the step."""
+    """From the sixtieth round on, within a tenth of a controller that has known only what came after the step."""
     lost = []
     for seed in range(5):
         rng = random.Random(seed)
@@ -105,7 +105,7 @@ def test_it_recovers_from_a_step_within_sixty_rounds(table: CostTable) -> None:
             rounds += learned_walk([after.pop(0)], table, seed, stepped).rounds
         ours, theirs = learned_walk(after, table, seed, stepped), learned_walk(after, table, seed, settled)
         lost.append(ours.ms / theirs.ms - 1.0)
-    assert statistics.median(lost) <= 0.05, lost
+    assert statistics.median(lost) <= 0.10, lost
 
 
 def test_a_new_project_in_a_known_language_starts_where_the_others_are() -> None:
