@@ -445,7 +445,7 @@ def test_a_file_that_only_has_a_known_model_s_name_is_refused(known, tmp_path, m
 def test_a_path_that_is_no_gguf_file(tmp_path):
     with pytest.raises(InputError, match=r"is not a \.gguf file"):
         pull_file(tmp_path, Silent())
-    with pytest.raises(InputError, match=r"is not a \.gguf file"):
+    with pytest.raises(InputError, match="no such file"):
         pull_file(tmp_path / "gone.gguf", Silent())
 
 
