@@ -7,6 +7,7 @@ TEST_MODELS := smollm2-135m qwen2.5-coder-0.5b
 
 EXTENSION := vscode-extension
 VSIX := dist/completer.vsix
+WHEEL := dist/wheel
 
 .PHONY: run test test-all lint lint-extension bench test-models vsix editor screenshots
 
@@ -32,11 +33,14 @@ lint-extension:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(EXTENSION)/node_modules/installed \
 	    && cd $(EXTENSION) && npm run --silent lint && npm test --silent; else echo "no npm: $(EXTENSION) is not checked"; fi
 
-# The extension with the wheel of this version in it.
-vsix: .venv/installed-dev $(EXTENSION)/node_modules/installed
+# The extension with the wheel of this version in it, which takes minutes to compile and is kept while it is current.
+vsix: $(WHEEL) $(EXTENSION)/node_modules/installed
+	@cd $(EXTENSION) && npm run --silent build && node package.mjs ../dist/*.whl ../$(VSIX)
+
+$(WHEEL): .venv/installed-dev $(shell git ls-files README.md completer lsp adaptive)
 	@rm -rf dist/*.whl
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
-	@cd $(EXTENSION) && npm run --silent build && node package.mjs ../dist/*.whl ../$(VSIX)
+	@touch $@
 
 # What tests/test_vscode.py needs besides Chromium, in the user's cache.
 editor:

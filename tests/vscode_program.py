@@ -5,6 +5,7 @@ Everything else is the real command. The engine's folder comes first on the comm
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from completer.__main__ import main
@@ -19,7 +20,7 @@ class KeepingBridge(Bridge):
 
     def _from_editor(self, body: bytes) -> None:
         message = json.loads(body)
-        kept = {"method": message.get("method")}
+        kept = {"method": message.get("method"), "at_s": time.time()}
         if kept["method"] not in (None, "textDocument/didOpen", "textDocument/didChange"):
             kept["params"] = message.get("params")
         with self.file.open("a", encoding="utf-8") as stream:

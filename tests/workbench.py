@@ -232,6 +232,10 @@ class Workbench:
         """Wait for this ghost text, and no other."""
         assert self.do("wait_ghost", text=text) == text
 
+    def watched(self) -> list[str]:
+        """What was grey, frame by frame, since `watch`."""
+        return [text for text, _ in self.do("watched")]
+
     def has_status(self, pattern: str) -> str:
         seen = str(self.do("wait_status", pattern=pattern))
         assert re.search(pattern, seen), seen
@@ -250,6 +254,12 @@ class Workbench:
         file = self.engine / "messages"
         lines = file.read_text("utf-8").split("\n")[:-1] if file.exists() else []
         return [each.get("params") for each in map(json.loads, lines) if each["method"] == method]
+
+    def last_request_s(self) -> float:
+        """When the editor last asked for a completion, by the clock."""
+        lines = (self.engine / "messages").read_text("utf-8").split("\n")[:-1]
+        asked = [each["at_s"] for each in map(json.loads, lines) if each["method"] == "textDocument/inlineCompletion"]
+        return float(asked[-1])
 
     def requests(self) -> int:
         return len(self.messages("textDocument/inlineCompletion"))

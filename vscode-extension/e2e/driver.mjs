@@ -60,14 +60,14 @@ const commands = {
     const handle = await page.waitForFunction((expected) => globalThis.ghostText() === expected, text, { polling: 'raf' }).catch(() => null);
     return handle === null ? page.evaluate(() => globalThis.ghostText()) : text;
   },
-  // From now on, what is grey in every frame.
+  // From now on, what is grey in every frame, and since when.
   watch: () =>
     page.evaluate(() => {
       const frames = (globalThis.frames_seen = []);
       const look = () => {
         if (globalThis.frames_seen !== frames) return;
         const shown = globalThis.ghostText();
-        if (frames.at(-1) !== shown) frames.push(shown);
+        if (frames.at(-1)?.[0] !== shown) frames.push([shown, Date.now()]);
         requestAnimationFrame(look);
       };
       look();
@@ -102,10 +102,11 @@ const commands = {
   wait: ({ selector }) => page.locator(selector).first().waitFor(),
   texts: ({ selector }) => page.locator(selector).allTextContents(),
   notifications: () => page.locator('.notification-list-item-message').allTextContents(),
+  // Of pages within the page: what they say, and on which colour.
   frames: async () => {
-    const texts = [];
-    for (const frame of page.frames()) texts.push(await frame.evaluate(() => document.body?.innerText ?? '').catch(() => ''));
-    return texts;
+    const look = () => [document.body.innerText, globalThis.getComputedStyle(document.body).backgroundColor];
+    const seen = await Promise.all(page.frames().map((frame) => frame.evaluate(look).catch(() => null)));
+    return seen.filter((one) => one !== null);
   },
   screenshot: ({ file }) => page.screenshot({ path: file }).then(() => null),
   dump: ({ selector }) => page.locator(selector).evaluateAll((all) => all.map((one) => one.outerHTML.slice(0, 3000))),

@@ -1,5 +1,6 @@
 /** The composition root: builds the parts and ties them together. */
 
+import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { DidChangeConfigurationNotification } from 'vscode-languageclient/node';
@@ -93,7 +94,10 @@ class Extension implements vscode.Disposable {
 
   private register(): void {
     const commands: Record<string, () => unknown> = {
-      menu: () => showMenu('completer', this.snooze.isOn),
+      menu: () => showMenu(this.statusItem.remedy, this.snooze.isOn),
+      mend: () => {
+        this.mend();
+      },
       trigger: () => vscode.commands.executeCommand('editor.action.inlineSuggest.trigger'),
       dismiss: () => {
         this.provider.dismiss();
@@ -150,6 +154,14 @@ class Extension implements vscode.Disposable {
     else if (event.affectsConfiguration('completer')) {
       await this.server.client?.sendNotification(DidChangeConfigurationNotification.type, { settings: { completer: settings.options() } });
     }
+  }
+
+  /** In a terminal, where the user sees what it does. */
+  private mend(): void {
+    const program = this.program();
+    const [name, ...shellArgs] = this.statusItem.remedy?.split(' ') ?? [];
+    if (program === undefined || name !== 'completer') return;
+    vscode.window.createTerminal({ name, shellPath: program, shellArgs, cwd: os.homedir() }).show();
   }
 
   private async toggleLanguage(): Promise<void> {

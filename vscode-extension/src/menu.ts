@@ -8,10 +8,11 @@ interface Choice extends vscode.QuickPickItem {
   readonly argument?: string;
 }
 
-/** status: in one line. */
-export async function showMenu(status: string, isSnoozing: boolean): Promise<void> {
+/** remedy: the command line that mends what is wrong. */
+export async function showMenu(remedy: string | undefined, isSnoozing: boolean): Promise<void> {
   const document = vscode.window.activeTextEditor?.document;
-  const choice = await vscode.window.showQuickPick(choices(document, isSnoozing), { title: status });
+  const mend: Choice[] = remedy === undefined ? [] : [{ label: `$(tools) Run ${remedy}`, command: 'completer.mend' }];
+  const choice = await vscode.window.showQuickPick([...mend, ...choices(document, isSnoozing)], { title: 'completer' });
   if (choice !== undefined) await vscode.commands.executeCommand(choice.command, choice.argument);
 }
 

@@ -19,6 +19,8 @@ export interface Status {
   readonly busy: boolean;
   readonly kind: 'Normal' | 'Warning' | 'Error' | 'Inactive';
   readonly message: string;
+  /** The command line that mends it, `completer models pull NAME` for one. */
+  readonly command: string | null;
   readonly source: string | null;
   readonly k: number | null;
   /** Of the drafted tokens, the share that the target accepted. */

@@ -30,6 +30,11 @@ export class StatusItem implements vscode.Disposable {
     this.show();
   }
 
+  /** The command line that mends what is wrong, where the server knows one. */
+  get remedy(): string | undefined {
+    return 'server' in this.state ? (this.state.server.command ?? undefined) : undefined;
+  }
+
   dispose(): void {
     this.subscriptions.dispose();
   }

@@ -3,7 +3,7 @@ import test from 'node:test';
 import type { Status } from '../src/protocol';
 import { display } from '../src/status';
 
-const READY: Status = { busy: false, kind: 'Normal', message: 'ready', source: null, k: 8, acceptance: null, tokens_per_s: null };
+const READY: Status = { busy: false, kind: 'Normal', message: 'ready', command: null, source: null, k: 8, acceptance: null, tokens_per_s: null };
 
 test('ready, before there is anything to count', () => {
   assert.equal(display({ server: READY }).text, '$(check) completer');
