@@ -230,7 +230,8 @@ class Workbench:
 
     def shows(self, text: str) -> None:
         """Wait for this ghost text, and no other."""
-        assert self.do("wait_ghost", text=text) == text
+        seen = self.do("wait_ghost", text=text)
+        assert seen == text, f"{seen!r} is shown, not {text!r}"
 
     def watched(self) -> list[str]:
         """What was grey, frame by frame, since `watch`."""
