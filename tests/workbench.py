@@ -168,9 +168,7 @@ class Workbench:
         return ask(self.socket, DAEMON_STATUS)
 
     def kill_daemon(self) -> None:
-        process = psutil.Process(self.daemon()["pid"])
-        process.kill()
-        process.wait(10)
+        psutil.Process(self.daemon()["pid"]).kill()
 
     def kill_program(self) -> None:
         """`completer lsp`, not the daemon."""
