@@ -292,7 +292,7 @@ def test_the_menu_snoozes_and_wakes(workbench: Workbench) -> None:
     workbench.has_status("ready")
     workbench.do("palette", title="completer: Complete Here")
     workbench.shows(GHOST)
-    assert "ngram k 8 · 75 % · 50 tok/s" in workbench.has_status("tok/s")
+    workbench.has_status(r"ngram k \d · 75 % · 50 tok/s")
 
 
 def test_it_is_active_within_300_ms(workbench: Workbench) -> None:
