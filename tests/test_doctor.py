@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from completer import doctor, paths
+from completer.backends.cpu import library as kernels
 from completer.config import ConfigSource
 from completer.doctor import Check
 from completer.models.checksum import sha256_of
@@ -65,7 +66,7 @@ def test_what_is_broken_exits_with_1_and_says_the_fix(completer: Run, tiny_model
     checks = checks_of(result)
     assert checks["configuration"]["status"] == "broken" and "k = 99" in checks["configuration"]["found"]
     assert checks["model cut"]["status"] == "broken" and "completer models pull cut" in checks["model cut"]["fix"]
-    assert checks["model whole"]["status"] == "ok"
+    assert checks["model whole"]["status"] == ("ok" if kernels.why_not() else "note")
     broken_folders = [
         c for c in json.loads(result.stdout)["checks"] if c["name"] == "folder" and c["status"] == "broken"
     ]
