@@ -199,6 +199,7 @@ def test_one_automatic_request_in_fifty_runs_plain_and_no_manual_one() -> None:
     assert 0 not in manual
 
 
+@pytest.mark.slow
 def test_choosing_and_observing_takes_less_than_half_a_millisecond() -> None:
     """Of processor time, in 99 of 100 rounds with two lookups and a draft model; nothing grows meanwhile."""
     table = CostTable.of("cheap", {1: 60, 8: 70, 32: 120}, 6, 0.3)
