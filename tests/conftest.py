@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from completer import paths
 from tests.tiny_model import write_tiny_model
@@ -16,6 +17,9 @@ from tests.tiny_model import write_tiny_model
 if TYPE_CHECKING:
     from tests.editor import Editor
     from tests.scripted_engine import Script
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 USER_CACHE = paths.cache_dir()

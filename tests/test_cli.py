@@ -213,6 +213,7 @@ def test_json_is_json_where_the_terminal_cannot_write_every_character(
 def test_ctrl_c_while_the_command_is_still_imported_is_quiet() -> None:
     script = (
         "import builtins, signal, sys; import completer.__main__ as program\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
         "original = builtins.__import__\n"
         "def interrupted(name, *rest):\n"
         "    if name == 'completer.cli': signal.raise_signal(signal.SIGINT)\n"

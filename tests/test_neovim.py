@@ -317,10 +317,9 @@ def test_the_daemon_killed_the_status_says_so_and_suggestions_come_back(shown):
 def test_a_secret_file_stays_silent_and_the_status_line_says_why(open_neovim, script):
     script.write(writes="", otherwise="token")
     neovim = open_neovim(".env", "KEY=\n", init="vim.filetype.add({ filename = { ['.env'] = 'sh' } })")
-    ready(neovim)
+    neovim.screen.wait(lambda frame: "completer: off for this file" in frame.text)
     watch_requests(neovim)
     neovim.type("A1<M-\\>")
-    neovim.screen.settle(lambda frame: "completer: off for this file" in frame.text)
     until(lambda: requests(neovim, "complete") >= 1)
     assert neovim.screen.now.ghost == ""
     assert script.calls() == script.calls("warmed_calls") == [] == events()
@@ -342,7 +341,7 @@ def test_options_and_settings_apply_at_once(shown):
 
 
 def test_the_status_line_has_the_numbers_of_the_last_completion(shown):
-    assert "completer: ngram k=8 75% 50 tokens/s" in shown.screen.settle(lambda f: "tokens/s" in f.text).text
+    assert "completer: ngram k=2 75% 50 tokens/s" in shown.screen.settle(lambda f: "tokens/s" in f.text).text
 
 
 def test_switched_off_paused_or_snoozed_it_is_silent(shown):

@@ -78,6 +78,8 @@ class Imports:
     def _parse(self, source: bytes) -> "Tree | None":
         found = parser(self._language)
         assert found is not None, self._language.id
+        if self._tree is not None and self._tree.root_node.has_error:
+            self._tree = None  # what was made of errors may be otherwise when read anew
         if self._tree is not None:
             _mark_change(self._tree, self._source, source)
         self._tree = parse(found, source, self._tree)
