@@ -3,6 +3,7 @@
 Shapes are those that existing clients send, where there are such. All lengths are in UTF-16 units.
 
 editor to server
+    textDocument/didFocus                      {textDocument: {uri}}       the status is about this one from now on
     textDocument/didShowCompletion             {item}
     textDocument/didPartiallyAcceptCompletion  {item, acceptedLength}      total, from the beginning of the item
     completer/didRejectCompletion              {item}
@@ -29,6 +30,7 @@ PROTOCOL_MAJOR = 1
 """Changes when an old client and a new daemon, or the other way round, would not understand each other."""
 
 ACCEPT_COMMAND = "completer.accept"
+DID_FOCUS = "textDocument/didFocus"
 DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 DID_REJECT = "completer/didRejectCompletion"

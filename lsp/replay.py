@@ -17,6 +17,7 @@ class Replay:
         self.initialize: Message | None = None
         self._initialized: Message | None = None
         self._configuration: Message | None = None
+        self._focus: Message | None = None
         self._opened: dict[str, Message] = {}
         self._texts: dict[str, Text | None] = {}
         self._notebooks: dict[str, Message] = {}
@@ -31,6 +32,8 @@ class Replay:
                 self._initialized = message
             case "workspace/didChangeConfiguration":
                 self._configuration = message
+            case "textDocument/didFocus":
+                self._focus = message
             case "textDocument/didOpen":
                 self._open(message["params"]["textDocument"])
             case "textDocument/didChange":
@@ -54,7 +57,7 @@ class Replay:
         """All of it, in order, from an `initialize` with this id on."""
         if self.initialize is None:
             return []
-        before = [self.initialize | {"id": initialize_id}, self._initialized, self._configuration]
+        before = [self.initialize | {"id": initialize_id}, self._initialized, self._configuration, self._focus]
         in_cells = {cell["document"] for notebook in self._notebooks.values() for cell in notebook["cells"]}
         documents = [
             _notification("textDocument/didOpen", {"textDocument": self._document(uri)})

@@ -23,7 +23,7 @@ from lsp.feedback import Feedback
 from lsp.inline_completion import InlineCompletions
 from lsp.items import inline_item, popup_item
 from lsp.progress import LoadingProgress
-from lsp.protocol import ACCEPT_COMMAND, DID_PARTIALLY_ACCEPT, DID_REJECT, DID_SHOW, SNOOZE
+from lsp.protocol import ACCEPT_COMMAND, DID_FOCUS, DID_PARTIALLY_ACCEPT, DID_REJECT, DID_SHOW, SNOOZE
 from lsp.service import Service
 from lsp.session import Session
 from lsp.status import Status
@@ -95,6 +95,10 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(DID_PARTIALLY_ACCEPT)
     def did_partially_accept(self, params: Any) -> None:
         self._server.feedback.partially_accepted(_item_id(params), int(params.acceptedLength))
+
+    @lsp_method(DID_FOCUS)
+    def did_focus(self, params: Any) -> None:
+        self._server.status.focus(str(params.textDocument.uri))
 
     @lsp_method(DID_REJECT)
     def did_reject(self, params: Any) -> None:

@@ -16,11 +16,16 @@ class Status:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._sent: dict[str, Any] = {}
-        self._uri = ""
+        self._uri = self._focused = ""
+
+    def focus(self, uri: str) -> None:
+        """The editor says which document the user is in: documents that it opens beside have no say from now on."""
+        self._focused = uri
+        self.update()
 
     def update(self, uri: str = "") -> None:
         """Send what holds now, for the document the user is in or was last, unless it was the last thing sent."""
-        self._uri = uri or self._uri
+        self._uri = self._focused or uri or self._uri
         now = self._now(self._uri)
         if now != self._sent:
             self._sent = now

@@ -9,7 +9,7 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient
 from pytest_lsp.client import make_test_lsp_client
 
-from lsp.protocol import CHUNK, STATUS
+from lsp.protocol import CHUNK, DID_FOCUS, STATUS
 from lsp.text import Text
 from tests.conftest import ROOT
 
@@ -85,6 +85,10 @@ class Editor:
     def end(self, uri: str) -> tuple[int, int]:
         lines = self.texts[uri].lines
         return len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2
+
+    def focus(self, uri: str) -> None:
+        """The user is in this document now."""
+        self.client.protocol.notify(DID_FOCUS, {"textDocument": {"uri": uri}})
 
     def close(self, uri: str) -> None:
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))

@@ -10,7 +10,7 @@ import { carriedWheel, install } from './installation';
 import { showMenu } from './menu';
 import { run } from './program';
 import type { Chunk, Status } from './protocol';
-import { SNOOZE } from './protocol';
+import { DID_FOCUS, SNOOZE } from './protocol';
 import { Provider } from './provider';
 import { nameRivals } from './rivals';
 import { Server } from './server';
@@ -77,6 +77,7 @@ class Extension implements vscode.Disposable {
   started(client: Client): void {
     this.provider.forget();
     this.snooze.repeat();
+    this.focused(vscode.window.activeTextEditor);
     const problem = mismatch(this.version, client.initializeResult?.serverInfo?.version);
     if (problem !== undefined) void this.offer(`completer: ${problem}`, 'Install the matching program');
   }
@@ -117,10 +118,21 @@ class Extension implements vscode.Disposable {
     };
     for (const [name, run] of Object.entries(commands)) this.subscriptions.push(vscode.commands.registerCommand(`completer.${name}`, run));
     this.subscriptions.push(
+      vscode.window.onDidChangeActiveTextEditor((editor) => {
+        this.focused(editor);
+      }),
       vscode.workspace.onDidChangeConfiguration((event) => {
         void this.configured(event);
       }),
     );
+  }
+
+  /** The status is about the document that the user is in, whatever else is open. */
+  private focused(editor: vscode.TextEditor | undefined): void {
+    const client = this.server.client;
+    if (client === undefined || editor === undefined) return;
+    const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
+    void client.sendNotification(DID_FOCUS, { textDocument: { uri } });
   }
 
   private program(): string | undefined {

@@ -1,5 +1,6 @@
 /** What completer says beyond the Language Server Protocol, as lsp/protocol.py has it. Lengths are in UTF-16 units. */
 
+export const DID_FOCUS = 'textDocument/didFocus';
 export const DID_PARTIALLY_ACCEPT = 'textDocument/didPartiallyAcceptCompletion';
 export const DID_REJECT = 'completer/didRejectCompletion';
 export const SNOOZE = 'completer/snooze';
