@@ -18,7 +18,7 @@ from completer import __version__
 from tests.conftest import ROOT
 from tests.workbench import EXTENSION, Workbench, what_is_missing
 
-pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "-")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "-")]
 
 LINES = ["    result = 0", "    for item in items:", "        result += item.price", "    return result", ""]
 TOTAL = "def total(items):\n" + "\n".join(LINES)
