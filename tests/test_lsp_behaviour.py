@@ -150,7 +150,7 @@ async def test_status_thinking_ready_and_numbers(editor, script):
     script.allow(100)
     await request
     status = await editor.has_status(message="ready", source="ngram")
-    assert (status.acceptance, status.tokens_per_s, status.k) == (0.75, 50.0, 8)
+    assert (status.acceptance, status.tokens_per_s, status.k) == (0.75, 50.0, 2)
 
 
 async def test_first_completion_in_a_file_just_opened_is_brief_and_the_rest_is_read_while_idle(editor, script):
