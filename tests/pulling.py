@@ -7,6 +7,7 @@ it go on.
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,14 @@ from completer.models.reporter import Advance
 ROOT = Path(__file__).resolve().parent.parent
 
 
+_stepping = threading.Lock()  # files arrive in threads of their own, and a stream is for one at a time
+
+
 def step(name: str) -> None:
-    print(name, flush=True)
-    if not sys.stdin.readline():
-        os._exit(3)
+    with _stepping:
+        print(name, flush=True)
+        if not sys.stdin.readline():
+            os._exit(3)
 
 
 class Stepping:
