@@ -63,7 +63,7 @@ FULL = Plan(
     holes=62,
     classes={"line": 30, "block": 20, "long": 4, "long_prompt": 8},
     ks={
-        "ngram": (2, 8, 15),
+        "ngram": (3, 8, 15),
         "draft_model": (1, 3),
         "previous_suggestion,ngram": (8,),
         "ngram,draft_model": (4,),

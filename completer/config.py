@@ -102,7 +102,7 @@ class SpeculationConfig:
         _draft_sources("ngram", "previous_suggestion", "draft_model"),
     )
     k: int = _setting(
-        8,
+        3,
         "most tokens drafted a round; 0 is plain decoding. Editors learn it, up to 32, while source is auto",
         _between(0, 32),
     )
