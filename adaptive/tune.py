@@ -4,8 +4,7 @@ The same recording makes the traces of `benchmarks/traces` (`--trace`). Nothing 
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import click
 from completer.config import Config
 from completer.errors import InputError
 from completer.flags import takes_config
+from completer.notes import progress
 
 if TYPE_CHECKING:
     from adaptive.calibration import Measured
@@ -81,23 +81,12 @@ def _recorded(
     holes = draw_holes(files, classes, seed, engine.limits.budget)[:count]
     costs = measure(engine, files[0].text)
     recorded = []
-    with _progress(len(holes)) as done:
+    with progress("holes", len(holes)) as advance:
         for index, hole in enumerate(holes):
             if is_over():
                 break
             traced = record(engine, hole, repo.absolute().name, split, index % 2 == 1, is_over)
             if traced is not None:
                 recorded.append(traced)
-            done()
+            advance(1)
     return recorded, costs
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("holes", total=total)
-        yield lambda: bar.advance(task)

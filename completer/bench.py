@@ -7,8 +7,7 @@ that did best warm.
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from completer.config import Config, PromptConfig
 from completer.errors import CompleterError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
-from completer.notes import is_quiet
+from completer.notes import progress
 from completer.privacy.rules import Privacy
 from completer.running import make_room
 
@@ -174,9 +173,9 @@ def _measure(
 
     stop_below = config.speculation.stop_below
     warm_end = time.perf_counter() + (end - time.perf_counter()) * WARM_SHARE
-    with _progress("warm", len(holes)) as done:
+    with progress("warm holes", len(holes)) as advance:
         warm_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > warm_end)
-        warm = compare(warm_replay, holes, lambda hole: arms, WARM, done)
+        warm = compare(warm_replay, holes, lambda hole: arms, WARM, lambda runs: advance(1))
     if not warm:
         if is_interrupted():
             raise KeyboardInterrupt
@@ -188,12 +187,12 @@ def _measure(
     sample = cold_sample(warm)
     peers = Peers(engine, target_model, draft_model, config.model) if with_peers else None
     peer_runs: list[PeerRun] = []
-    with _progress("cold", len(sample)) as advance:
+    with progress("cold holes", len(sample)) as advance:
 
         def done(runs: "Sequence[Run]") -> None:
             if peers is not None:
                 peer_runs.extend(peers.run(next(run for run in runs if run.arm == PLAIN_ARM)))
-            advance(runs)
+            advance(1)
 
         cold_replay = Replay(engine, stop_below, lambda: is_interrupted() or time.perf_counter() > end)
         cold = compare(cold_replay, sample, lambda hole: best_arms(hole.kind, warm), COLD, done)
@@ -210,15 +209,3 @@ def _passes(engine: "Engine", plan: Plan, files: "Sequence[SourceFile]") -> dict
     text = (token for file in cycle(files) for token in engine.tokenizer.encode(file.text))
     token_ids = list(islice(text, max(plan.contexts) + max(plan.widths)))
     return {context: pass_ms(engine.target, token_ids, context, plan.widths, plan.repeats) for context in plan.contexts}
-
-
-@contextmanager
-def _progress(what: str, holes: int) -> "Iterator[Callable[[Sequence[Run]], None]]":
-    """A progress bar on stderr where that is a terminal; what it yields is given the runs of each hole done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=is_quiet() or not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(f"{what} holes", total=holes)
-        yield lambda runs: bar.advance(task)

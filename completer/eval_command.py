@@ -1,8 +1,7 @@
 """`completer eval`: what completions are worth, so that no change of prompt, stops, filters or weights ships blind."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from completer.config import Config
 from completer.errors import InputError
 from completer.flags import takes_config
 from completer.interrupt import first_interrupt
+from completer.notes import progress
 from completer.privacy.rules import Privacy
 from completer.running import make_room
 
@@ -113,7 +113,7 @@ def perplexity(config: Config, paths: tuple[Path, ...], tokens: int, window: int
 
     files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
     engine = _engine(config)
-    with _progress("tokens", tokens) as advance:
+    with progress("tokens", tokens) as advance:
         found = measure(engine, files, tokens, window, advance)
     if as_json:
         click.echo(json.dumps(asdict(found) | {"perplexity": found.value, "window": window, "seed": seed}))
@@ -198,7 +198,7 @@ def _complete_all(
     if not to_do:
         return
     engine = _engine(config, max(problem.request.max_tokens for problem in to_do))
-    with _progress("problems", len(to_do)) as advance:
+    with progress("problems", len(to_do)) as advance:
         for problem in to_do:
             if is_interrupted():
                 return
@@ -241,16 +241,3 @@ def _print(document: Mapping[str, Any]) -> None:
         console.print(
             f"{name}: changed {count['changed']}, made exact {count['mended']}, made inexact {count['spoilt']}"
         )
-
-
-@contextmanager
-def _progress(what: str, total: int) -> "Iterator[Callable[[int], None]]":
-    """A progress bar on stderr where that is a terminal; what it yields is told how many more are done."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from completer.config import Config
+from completer.notes import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def running_engine(config: Config) -> RunningEngine | None:
     service = _service()
     engine = service.engine(config) if service is not None else None
     if engine is not None:
-        _say("the running daemon completes")
+        note("completer: the running daemon completes")
     return engine
 
 
@@ -49,14 +50,9 @@ def make_room() -> None:
     """Measure alone: a service that runs unloads its models, and loads them again for its next request."""
     service = _service()
     if service is not None and service.unload():
-        _say("the running daemon has unloaded its model, so that this has the machine's memory to itself")
+        note("completer: the running daemon has unloaded its model, so that this has the machine's memory to itself")
 
 
 def _service() -> RunningService | None:
     service: Any = click.get_current_context().meta.get(_KEY)
     return service
-
-
-def _say(text: str) -> None:
-    if not click.get_current_context().find_root().params.get("quiet"):
-        click.echo(f"completer: {text}", err=True)

@@ -2,7 +2,18 @@
 
 import numpy as np
 
+from completer.backends.target import Allowed
 from completer.request import Sampling
+
+
+def distributions(logits: np.ndarray, sampling: Sampling, allowed: Allowed | None = None) -> np.ndarray:
+    """(rows, vocabulary) float64 of logits (rows, vocabulary) float64, which are changed where not all is allowed."""
+    for i, ids in enumerate(allowed or ()):
+        if ids is not None:
+            masked = np.full_like(logits[i], -np.inf)
+            masked[ids] = logits[i, ids]
+            logits[i] = masked
+    return np.stack([distribution(row, sampling) for row in logits])
 
 
 def distribution(logits: np.ndarray, sampling: Sampling) -> np.ndarray:

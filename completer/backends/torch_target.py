@@ -14,7 +14,7 @@ from completer.backends.target import WIDEST_VERIFICATION, Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError, first_line
 from completer.kv_cache import TorchKVCache
 from completer.request import Sampling
-from completer.sampling import distribution
+from completer.sampling import distributions
 
 
 class TorchRows:
@@ -40,13 +40,7 @@ class TorchRows:
         return (logits.amax(-1) - logits.logsumexp(-1)).exp().tolist()
 
     def probs(self, sampling: Sampling, allowed: Allowed | None = None) -> np.ndarray:
-        logits = self._logits.double().cpu().numpy()
-        for i, ids in enumerate(allowed or ()):
-            if ids is not None:
-                masked = np.full_like(logits[i], -np.inf)
-                masked[ids] = logits[i, ids]
-                logits[i] = masked
-        return np.stack([distribution(row, sampling) for row in logits])
+        return distributions(self._logits.double().cpu().numpy(), sampling, allowed)
 
 
 class TorchTarget:

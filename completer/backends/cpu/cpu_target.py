@@ -18,7 +18,7 @@ from completer.backends.target import Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError
 from completer.models.store import CPU_WEIGHTS
 from completer.request import Sampling
-from completer.sampling import distribution
+from completer.sampling import distributions
 
 _LANES = 16
 
@@ -64,13 +64,7 @@ class CpuRows:
         return [math.exp(first - log_sum_exp(logits)) for first, logits in rows]
 
     def probs(self, sampling: Sampling, allowed: Allowed | None = None) -> np.ndarray:
-        logits = self._logits.astype(np.float64)
-        for i, ids in enumerate(allowed or ()):
-            if ids is not None:
-                masked = np.full_like(logits[i], -np.inf)
-                masked[ids] = logits[i, ids]
-                logits[i] = masked
-        return np.stack([distribution(row, sampling) for row in logits])
+        return distributions(self._logits.astype(np.float64), sampling, allowed)
 
 
 class CpuTarget:
