@@ -227,10 +227,11 @@ def test_one_request_a_key_and_the_older_one_is_cancelled(open_neovim, script):
     neovim = ready(open_neovim())
     watch_requests(neovim)
     neovim.type("i")
-    for key in "abcde":
+    until(lambda: requests(neovim) == 1)  # for the place where insert mode began
+    for number, key in enumerate("abcde", start=2):
         neovim.type(key)
         neovim.screen.settle(shows(f"{key}\n"))
-    assert requests(neovim) == 6  # one for the place where insert mode began
+        assert requests(neovim) == number
     until(lambda: requests(neovim, "pending") - requests(neovim, "complete") <= 1)
 
 
