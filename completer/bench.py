@@ -64,8 +64,8 @@ FULL = Plan(
     ks={
         "ngram": (3, 8, 15),
         "draft_model": (1, 3),
-        "previous_suggestion,ngram": (8,),
-        "ngram,draft_model": (4,),
+        "previous_suggestion,ngram": (3,),
+        "ngram,draft_model": (3,),
     },
     widths=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
     contexts=(300, 2000),
@@ -74,7 +74,7 @@ FULL = Plan(
 QUICK = Plan(
     holes=6,
     classes={"line": 4, "block": 2},
-    ks={"ngram": (8,), "draft_model": (2,), "previous_suggestion,ngram": (8,)},
+    ks={"ngram": (3,), "draft_model": (2,), "previous_suggestion,ngram": (3,)},
     widths=(1, 2, 4, 8, 16),
     contexts=(300,),
     repeats=3,
