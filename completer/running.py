@@ -54,5 +54,5 @@ def make_room() -> None:
 
 
 def _service() -> RunningService | None:
-    service: "Callable[[], RunningService] | None" = click.get_current_context().meta.get(_KEY)
+    service: Callable[[], RunningService] | None = click.get_current_context().meta.get(_KEY)
     return service() if service is not None else None
