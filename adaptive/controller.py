@@ -16,7 +16,6 @@ from adaptive.learned import Learned
 from adaptive.memory import Memory
 from adaptive.news import Key, Known, News, SuggestionCount, SuggestionKey
 from adaptive.planner import LearningPlanner
-from completer.draft.source import MAX_K
 from completer.request import Choice, RoundOutcome, RoundPlanner, RoundState
 
 CHECKED_ONE_IN = 50
@@ -56,8 +55,6 @@ class Controller:
         self,
         language: str,
         project: Project = NO_PROJECT,
-        max_k: int = MAX_K,
-        has_draft_model: bool = True,
         is_automatic: bool = False,
         branch: str = "",
     ) -> RoundPlanner:
@@ -72,7 +69,7 @@ class Controller:
             if branch and self._branches.setdefault(project.id, branch) != branch:
                 self._branches[project.id] = branch
                 learned.soften("another branch is checked out: what was counted before weighs half", self._clock_s())
-        planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s, max_k, has_draft_model)
+        planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s)
         is_check = is_automatic and self._rng.randrange(CHECKED_ONE_IN) == 0
         return _Counted(self, key, planner, is_check)
 

@@ -2,12 +2,11 @@
 
 from adaptive.context_key import Environment
 from completer.config import Config
-from completer.machine import physical_cores
 
 
 def environment_of(config: Config) -> Environment:
     """Raises ModelNotInstalled and the like where the engine could not be loaded either."""
-    from completer.backends.chosen import choose_backend, choose_device, choose_dtype
+    from completer.backends.chosen import choose_backend, choose_device, choose_dtype, choose_threads
     from completer.models.chosen import chosen_models
 
     target, draft = chosen_models(config)
@@ -22,5 +21,5 @@ def environment_of(config: Config) -> Environment:
         weights=weights,
         device=device,
         template=target.template.family if target.template is not None else "",
-        threads=config.model.threads or physical_cores(),
+        threads=choose_threads(config.model),
     )

@@ -16,7 +16,6 @@ from adaptive.context_key import Environment, Project, branch_of, project_of
 from adaptive.controller import Controller, SuggestionEvent
 from adaptive.writer import Writer
 from completer import paths
-from completer.draft.source import MAX_K
 from completer.request import RoundPlanner
 
 LOOKED_UP_S = 30.0
@@ -45,12 +44,10 @@ class Learning:
         path: Path | None = None,
         workspace: Path | None = None,
         is_automatic: bool = False,
-        max_k: int = MAX_K,
-        has_draft_model: bool = True,
     ) -> RoundPlanner:
         """A planner for one completion in the file. Not to be called while another thread does."""
         project, branch = self._project(path, workspace)
-        return self.controller.planner(language, project, max_k, has_draft_model, is_automatic, branch)
+        return self.controller.planner(language, project, is_automatic, branch)
 
     def record(self, event: SuggestionEvent, path: Path | None = None, workspace: Path | None = None) -> None:
         """Count what became of a suggestion in the file."""

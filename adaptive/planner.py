@@ -34,13 +34,10 @@ class LearningPlanner:
         cost: Cost,
         clock_ms: Callable[[], float],
         clock_s: Callable[[], float],
-        max_k: int = MAX_K,
-        has_draft_model: bool = True,
     ) -> None:
         """clock_ms: the engine's, on which deadlines lie."""
         self._learned, self._cost = learned, cost
         self._clock_ms, self._clock_s = clock_ms, clock_s
-        self._max_k, self._has_draft_model = max_k, has_draft_model
         self._pending = Pending()
         self._rounds = 0
         self._has_drafted = False
@@ -53,7 +50,7 @@ class LearningPlanner:
         learned = self._learned
         if learned.guard.is_closed or learned.must_compare(self._cost.plain_ms):
             return Choice()
-        room = min(state.remaining_tokens - 1, self._max_k, self._most_in_time(state))
+        room = min(state.remaining_tokens - 1, MAX_K, self._most_in_time(state))
         on_credit = self._most_on_credit()
         choice = self._best(state, min(room, on_credit))
         if not choice.k and on_credit < room and self._best(state, room).k:
@@ -74,7 +71,7 @@ class LearningPlanner:
                 index, k = self._best_k(chances, rate)
                 if index > best:
                     best, chosen = index, Choice(source, k)
-        if state.draft_lag_tokens is not None and self._has_draft_model:
+        if state.draft_lag_tokens is not None:
             return self._draft_model_instead(state, rate, min(room, DRAFT_MODEL_MOST), best) or chosen
         return chosen
 

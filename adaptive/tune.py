@@ -14,6 +14,7 @@ from completer.config import Config
 from completer.errors import InputError
 from completer.flags import takes_config
 from completer.notes import progress
+from completer.running import make_room
 
 if TYPE_CHECKING:
     from adaptive.calibration import Measured
@@ -51,6 +52,7 @@ def tune(
     from adaptive.trace import Trace, write_trace
     from adaptive.tune_report import learn, predicted, print_gains
 
+    make_room()
     end = time.monotonic() + minutes * 60 if minutes is not None else float("inf")
     recorded, costs = _recorded(config, repo, holes, seed, split, lambda: time.monotonic() > end)
     if not recorded:

@@ -8,6 +8,7 @@ from typing import Any
 
 from completer import __version__, machine
 from completer.arms import PLAIN_ARM, WARM, Arm, Run
+from completer.backends.chosen import choose_threads
 from completer.config import Config
 from completer.models.store import InstalledModel
 from completer.peers import PeerRun
@@ -66,7 +67,7 @@ def document_of(measured: Measured) -> dict[str, Any]:
         "exact": measured.config.speculation.exact,
         "prompt": {"prefix": measured.config.prompt.prefix_tokens, "suffix": measured.config.prompt.suffix_tokens},
         "machine": [machine.processor(), *machine.vector_instructions()],
-        "threads": measured.config.model.threads or machine.physical_cores(),
+        "threads": choose_threads(measured.config.model),
         "versions": {"completer": __version__} | {name: importlib.metadata.version(name) for name in _VERSIONS},
     }
 

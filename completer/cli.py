@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from completer import __version__, paths
 from completer.config import ConfigSource
 from completer.errors import CompleterError
 from completer.notes import note
+
+if TYPE_CHECKING:
+    from completer.running import RunningService
 
 log = logging.getLogger(__name__)
 
@@ -89,19 +93,22 @@ def cli(context: click.Context, config_path: Path | None, quiet: bool, verbose: 
     Without a command: the state of things and the next step.
     """
     from completer.logs import configure
+    from completer.running import offer
 
     configure(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
     context.obj = ConfigSource(config_path or paths.config_file(), os.environ, must_exist=config_path is not None)
-    if context.invoked_subcommand in ("complete", "bench", "verify"):
-        from completer.running import offer
-        from lsp.remote import RunningDaemon
-
-        offer(context, RunningDaemon())
+    offer(context, _running_daemon)
     if context.invoked_subcommand is None:
         from completer.status import status_lines
 
         for line in status_lines(context.obj):
             click.echo(line)
+
+
+def _running_daemon() -> "RunningService":
+    from lsp.remote import RunningDaemon
+
+    return RunningDaemon()
 
 
 @cli.group()

@@ -71,7 +71,11 @@ class ModelConfig:
     dtype: str = _setting(
         "auto", "number format of the weights on torch", _one_of("auto", "bfloat16", "float16", "float32")
     )
-    threads: int = _setting(0, "CPU threads; 0 takes one per physical core", _between(0, 1024))
+    threads: int = _setting(
+        0,
+        "CPU threads; 0 takes one per performance core, and leaves one of them free where there are more than two",
+        _between(0, 1024),
+    )
 
 
 @dataclass(frozen=True, slots=True)

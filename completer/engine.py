@@ -38,11 +38,6 @@ from completer.stops import Stops
 FUSED_TAIL = 32
 """An uncached prompt tail of up to this many tokens travels with the first draft; a longer one is prefilled before."""
 
-
-PREFILL_WIDTH = 128
-"""Tokens a prefill pass reads: wide passes read faster, and a cancelled request waits for one to end. Always the same,
-so that the same prompt gives the same keys and values every time it is read."""
-
 DRAFT_UNUSED_MS = 600_000.0
 """A draft model that has not drafted for so long is unloaded; the next choice of it loads it again."""
 
@@ -176,21 +171,20 @@ class Engine:
         result.stop_reason = decoding.stop_reason or "cancelled"
         result.text = decoding.stops.text
         _conclude(result, self._clock_ms() - started_ms)
-        if result.tpot_ms:
-            self._pace.wrote(result.tpot_ms)
+        if result.stop_reason != "cancelled":
+            self._pace.wrote_line(result.first_line_ms - result.ms.prefill)
         yield CompletionChunk(result.text[shown:], alternative, result)
 
     def _prefill(self, slot: Slot, cancelled: Callable[[], bool]) -> None:
         """Read the prompt up to its last token, unless what is missing is short enough for the first round."""
-        last = len(slot.token_ids) - 1
+        last, width = len(slot.token_ids) - 1, self.target.prefill_width
         if last + 1 - slot.cache.length <= FUSED_TAIL:
             return
+        begin, began_ms = slot.cache.length, self._clock_ms()
         while slot.cache.length < last and not cancelled():
-            begin, end = slot.cache.length, min(slot.cache.length + PREFILL_WIDTH, last)
-            began_ms = self._clock_ms()
-            self.target.forward(slot.cache, slot.token_ids[begin:end], rows=0)
-            if end - begin == PREFILL_WIDTH:
-                self._pace.read(PREFILL_WIDTH, self._clock_ms() - began_ms)
+            end = min(slot.cache.length + width, last)
+            self.target.forward(slot.cache, slot.token_ids[slot.cache.length : end], rows=0)
+        self._pace.read(slot.cache.length - begin, self._clock_ms() - began_ms)
 
     def _decoding(
         self,

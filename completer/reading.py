@@ -1,35 +1,41 @@
 """How fast this machine reads and writes, as measured, and what of a budget it reads in a given time. Pure."""
 
-from dataclasses import dataclass
+from collections import deque
 
 from completer.prompt import PromptBudget
 
-_GUESS_TOKENS_PER_MS = 0.2  # two cores with AVX-512; measured after the first pass
-_GUESS_MS_PER_TOKEN = 60.0
+_GUESS_TOKENS_PER_MS = 0.15  # two cores with AVX-512
+_GUESS_LINE_MS = 600.0
 _WEIGHT = 0.3
-_LINE_TOKENS = 8
+_LINES, _GUESSED_LINES = 40, 20
+_SHARE_IN_TIME = 0.9
 _LEAST_SHARE = 0.25
 _LEAST_TOKENS = 64
 
 
-@dataclass(slots=True)
 class Pace:
-    """tokens_per_ms: read, in wide passes. ms_per_token: written."""
+    """tokens_per_ms: read at once; a guess until the first."""
 
-    tokens_per_ms: float = _GUESS_TOKENS_PER_MS
-    ms_per_token: float = _GUESS_MS_PER_TOKEN
+    def __init__(self) -> None:
+        self.tokens_per_ms = _GUESS_TOKENS_PER_MS
+        self._is_measured = False
+        self._lines_ms = deque([_GUESS_LINE_MS] * _GUESSED_LINES, maxlen=_LINES)
 
-    def wrote(self, ms_per_token: float) -> None:
-        self.ms_per_token += _WEIGHT * (ms_per_token - self.ms_per_token)
+    def wrote_line(self, ms: float) -> None:
+        """A first line took so long once its prompt was read."""
+        self._lines_ms.append(ms)
 
     def reading_ms(self, first_line_ms: float) -> float:
-        """How long reading may take, so that a usual first line is written by then; a quarter of the time at least."""
-        return max(first_line_ms * _LEAST_SHARE, first_line_ms - _LINE_TOKENS * self.ms_per_token)
+        """How long reading may take, so that nine first lines in ten are written by then; a quarter of it at least."""
+        line_ms = sorted(self._lines_ms)[int(_SHARE_IN_TIME * len(self._lines_ms))]
+        return max(first_line_ms * _LEAST_SHARE, first_line_ms - line_ms)
 
     def read(self, tokens: int, ms: float) -> None:
-        """A pass over so many tokens took so long."""
-        if ms > 0:
-            self.tokens_per_ms += _WEIGHT * (tokens / ms - self.tokens_per_ms)
+        """So many tokens were read in so long; few of them tell nothing, as narrow passes are slower."""
+        if ms > 0 and tokens >= _LEAST_TOKENS // 2:
+            weight = _WEIGHT if self._is_measured else 1.0
+            self.tokens_per_ms += weight * (tokens / ms - self.tokens_per_ms)
+            self._is_measured = True
 
     def ms_for(self, tokens: int) -> float:
         return tokens / self.tokens_per_ms

@@ -3,7 +3,7 @@
 `completer.cli` puts it into the context of the command. Knows no sockets; where nothing runs, a command goes on alone.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -32,8 +32,8 @@ class RunningService(Protocol):
         """Have it free its models' memory; False where it runs not, or has none in memory."""
 
 
-def offer(context: click.Context, service: RunningService) -> None:
-    """For all commands under this context."""
+def offer(context: click.Context, service: "Callable[[], RunningService]") -> None:
+    """For all commands under this context. service is called by those that have use for it."""
     context.meta[_KEY] = service
 
 
@@ -54,5 +54,5 @@ def make_room() -> None:
 
 
 def _service() -> RunningService | None:
-    service: Any = click.get_current_context().meta.get(_KEY)
-    return service
+    service: Callable[[], RunningService] | None = click.get_current_context().meta.get(_KEY)
+    return service() if service is not None else None

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -118,13 +117,9 @@ def _print(status: dict[str, Any] | None) -> None:
 
 
 def _load_engine(config: Config) -> Any:
-    """A core is left to the user and the editor, where there are more than two: of two, one alone would be too slow."""
-    from completer import machine
     from completer.loading import load_engine
 
-    cores = machine.performance_cores()
-    threads = config.model.threads or max(min(2, cores), cores - 1)
-    return load_engine(replace(config, model=replace(config.model, threads=threads)))
+    return load_engine(config)
 
 
 def _daemon_command(source: ConfigSource) -> list[str]:

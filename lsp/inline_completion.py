@@ -183,8 +183,10 @@ class InlineCompletions:
     def _generate(self, request: CompletionRequest, is_automatic: bool, is_background: bool = False) -> Suggestion:
         worker, planner = self._session.service.worker, self._session.service.planner(request, is_automatic)
         suggestion = Suggestion(request)
+        now_s = self._session.service.clock_s
+        asked_s = now_s()
         job = Job(
-            lambda engine, cancelled: generate(engine, request, planner, cancelled),
+            lambda engine, cancelled: generate(engine, _later(request, now_s() - asked_s), planner, cancelled),
             deliver=suggestion.grow,
             finish=lambda error: self._finished(suggestion, error),
             is_background=is_background,
@@ -260,3 +262,10 @@ class InlineCompletions:
 
         suggestion.watchers.append(send)
         self._stop_streaming = lambda: suggestion.watchers.remove(send) if send in suggestion.watchers else None
+
+
+def _later(request: CompletionRequest, waited_s: float) -> CompletionRequest:
+    """The request after a wait: less of the time for its first line is left, but half of it in any case."""
+    if request.first_line_ms is None:
+        return request
+    return replace(request, first_line_ms=request.first_line_ms - min(waited_s * 1000, request.first_line_ms / 2))

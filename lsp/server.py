@@ -182,6 +182,7 @@ class CompleterServer(LanguageServer):
         self.feedback = Feedback(service.learner, asyncio.get_running_loop().call_later, self.session.text_of)
         self._completions = InlineCompletions(self.session, self.status, self.feedback.answered)
         self._hung_up = threading.Event()
+        self._is_initialized = False
         self._told_errors: set[str] = set()
 
         @self.command(ACCEPT_COMMAND)
@@ -235,6 +236,7 @@ class CompleterServer(LanguageServer):
             options = types.InlineCompletionRegistrationOptions(document_selector=selector)
             registration = types.Registration("inline-completion", types.TEXT_DOCUMENT_INLINE_COMPLETION, options)
             self.client_register_capability(types.RegistrationParams([registration]))
+        self._is_initialized = True
         self.service.worker.load()
         self._state_changed()
 
@@ -272,6 +274,8 @@ class CompleterServer(LanguageServer):
         self._state_changed()
 
     def _state_changed(self) -> None:
+        if not self._is_initialized:  # or it is no editor but a command that asks something
+            return
         self.status.update()
         self._progress.update()
         if self.service.worker.state == "ready":

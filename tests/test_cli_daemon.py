@@ -1,4 +1,4 @@
-"""Commands beside a running daemon: `complete` uses its engine, `bench` and `verify` have it make room."""
+"""Commands beside a running daemon: `complete` uses its engine, those that measure have it make room."""
 
 import asyncio
 import json
@@ -22,6 +22,13 @@ from tests.conftest import ROOT
 from tests.editor import until, within
 
 pytestmark = pytest.mark.asyncio
+LITTLE = {
+    "bench": ("--quick", "--holes", "1", "--minutes", "0.1"),
+    "verify": ("--limit", "1"),
+    "tune": ("--holes", "3"),
+}
+"""Options with which a command that measures takes little time."""
+
 BEGIN, REST = "def f():\n    return ", "1\nprint(f())\n"
 
 
@@ -102,13 +109,12 @@ async def test_a_daemon_that_dies_meanwhile_is_told(daemon, start, script, tmp_p
     assert process.returncode == 1 and "the daemon ended while it completed; run the command again" in stderr
 
 
-@pytest.mark.parametrize("command", [pytest.param("bench", marks=pytest.mark.slow), "verify"])
+@pytest.mark.parametrize("command", [pytest.param("bench", marks=pytest.mark.slow), "verify", "tune"])
 async def test_measuring_has_the_daemon_unload_its_model_first(daemon, run, script, tmp_path, tiny_model, command):
     await run("complete", tmp_path / "a.py")
     assert (await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS))["model"] == "ready"
     example = ROOT / "benchmarks" / "cart.py"
-    amount = ("--limit", "1") if command == "verify" else ("--quick", "--holes", "1", "--minutes", "0.1")
-    measured = await run(command, example, "--target", tiny_model, "--draft", "none", *amount)
+    measured = await run(command, example, "--target", tiny_model, "--draft", "none", *LITTLE[command])
     assert "the running daemon has unloaded its model" in measured.stderr
     assert (await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS))["model"] == "unloaded"
 

@@ -55,6 +55,13 @@ def test_it_is_started_isolated_from_the_folder_it_is_started_in(completer):
     assert daemon.cwd() == "/"
 
 
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="Windows has no such priorities")
+def test_its_threads_have_lowered_priority(completer):
+    completer("daemon", "start")
+    daemon = psutil.Process(running(completer)["pid"])
+    assert daemon.nice() == min(19, os.nice(0) + 5)
+
+
 def test_a_second_daemon_leaves_the_first_alone(completer):
     completer("daemon", "start")
     first = running(completer)

@@ -28,6 +28,7 @@ class CountingTarget:
     def __init__(self, target: TorchTarget) -> None:
         self._target = target
         self.vocabulary_size = target.vocabulary_size
+        self.prefill_width = target.prefill_width
         self.widths: list[int] = []
 
     def new_cache(self, capacity: int) -> KVCache:

@@ -19,6 +19,7 @@ class CountingCache:
 
 class CountingTarget:
     vocabulary_size = 10
+    prefill_width = 128
 
     def __init__(self) -> None:
         self.made = 0

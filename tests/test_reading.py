@@ -37,11 +37,13 @@ def request(first_line_ms: float | None = 800.0, typed: str = "") -> CompletionR
     )
 
 
-def test_the_time_to_write_a_line_is_kept_free():
-    pace = Pace(1.0, 100.0)
-    assert pace.reading_ms(1500) == 700
-    for _ in range(20):
-        pace.wrote(200.0)
+def test_the_time_in_which_nine_lines_in_ten_are_written_is_kept_free():
+    pace = Pace()
+    for ms in range(0, 400, 10):
+        pace.wrote_line(ms)
+    assert pace.reading_ms(1500) == 1500 - 360
+    for _ in range(40):
+        pace.wrote_line(5000.0)
     assert pace.reading_ms(1500) == 375
 
 
@@ -87,12 +89,15 @@ def test_reading_ahead_that_was_interrupted_is_not_lost(engine, target):
     "ms, expected", [(10, (48, 16, 0)), (400, (300, 100, 0)), (800, (600, 200, 0)), (850, (600, 200, 50)), (9e9, None)]
 )
 def test_the_text_round_the_cursor_goes_before_other_files(ms, expected):
-    pace = Pace(1.0)
+    pace = Pace()
+    pace.read(128, 128.0)
     assert pace.within(BUDGET, ms) == (PromptBudget(*expected) if expected else BUDGET)
 
 
 def test_the_pace_follows_what_is_measured():
     pace = Pace()
+    pace.read(128, 128.0)
+    assert pace.ms_for(100) == 100
     for _ in range(20):
         pace.read(128, 64.0)
     assert pace.tokens_per_ms == pytest.approx(2.0, rel=0.01)

@@ -7,7 +7,7 @@ from completer.backends.cpu import library as kernels
 from completer.backends.target import Target
 from completer.config import ModelConfig
 from completer.errors import UsageError
-from completer.machine import may_have_gpu, physical_cores, vector_instructions
+from completer.machine import may_have_gpu, performance_cores, vector_instructions
 from completer.models.store import CPU_WEIGHTS, InstalledModel, is_ours
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _CPU_WITH_BFLOAT16 = {"AVX-512", "AVX-512 bf16", "AMX bf16", "bf16"}
 
 def load_target(model: InstalledModel, settings: ModelConfig, canonical: bool = True) -> Target:
     """Raises ModelCorrupt, ResourceError, UsageError."""
-    threads = settings.threads or physical_cores()
+    threads = choose_threads(settings)
     if choose_backend(model, settings) == "cpu":
         from completer.backends.cpu.cpu_target import CpuTarget
 
@@ -33,6 +33,12 @@ def load_target(model: InstalledModel, settings: ModelConfig, canonical: bool = 
     device = choose_device(settings.device)
     dtype = choose_dtype(settings.dtype, device)
     return TorchTarget.load(model.folder, device=device, dtype=dtype, canonical=canonical)
+
+
+def choose_threads(settings: ModelConfig) -> int:
+    """A core is left to the user and the editor, where there are more than two: of two, one alone would be too slow."""
+    cores = performance_cores()
+    return settings.threads or max(min(2, cores), cores - 1)
 
 
 def weight_bytes(model: InstalledModel, settings: ModelConfig) -> int:

@@ -44,6 +44,9 @@ class TargetRows(Protocol):
 
 class Target(Protocol):
     vocabulary_size: int
+    prefill_width: int
+    """Tokens a pass over a prompt reads: as wide as makes reading faster, and no wider, as a cancelled request waits
+    for one to end. Always the same, so that the same prompt gives the same keys and values every time it is read."""
 
     def new_cache(self, capacity: int) -> KVCache: ...
 

@@ -50,6 +50,8 @@ class TorchTarget:
     least two positions wide, because one position takes another matrix kernel (a slower one on the CPUs measured).
     """
 
+    prefill_width = 128
+
     def __init__(self, model: PreTrainedModel, canonical: bool = True) -> None:
         self._model = model.eval()
         self._body = model.get_decoder()

@@ -70,10 +70,11 @@ class Imports:
     def _imports(self, text: str) -> list[str]:
         from tree_sitter import QueryCursor
 
-        tree = self._parse(text.encode("utf-8", "replace"))
+        source = text.encode("utf-8", "replace")
+        tree = self._parse(source)
         nodes = QueryCursor(_query(self._language.id)).captures(tree.root_node).get("import", []) if tree else []
         nodes.sort(key=lambda node: node.start_byte)
-        return [(node.text or b"").decode("utf-8", "replace") for node in nodes[:_MAX_IMPORTS]]
+        return [source[node.start_byte : node.end_byte].decode("utf-8", "replace") for node in nodes[:_MAX_IMPORTS]]
 
     def _parse(self, source: bytes) -> "Tree | None":
         found = parser(self._language)

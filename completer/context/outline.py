@@ -29,7 +29,7 @@ def outline(text: str, language: Language) -> str:
     if tree is None:
         return text
     kept, end = [], 0
-    for start, stop, instead in sorted(_cuts(tree.root_node)):
+    for start, stop, instead in sorted(_cuts(tree.root_node, source)):
         if start >= end:
             kept += [source[end:start], instead]
             end = stop
@@ -37,7 +37,7 @@ def outline(text: str, language: Language) -> str:
     return re.sub(r"\n\s*\n", "\n\n", b"".join(kept).decode("utf-8", "replace"))
 
 
-def _cuts(root: "Node") -> Iterator[tuple[int, int, bytes]]:
+def _cuts(root: "Node", source: bytes) -> Iterator[tuple[int, int, bytes]]:
     """(start byte, end byte, what to write instead)."""
     to_visit = [root]
     while to_visit:
@@ -47,17 +47,17 @@ def _cuts(root: "Node") -> Iterator[tuple[int, int, bytes]]:
             if _NOISE.search(node.type):
                 yield node.start_byte, node.end_byte, b""
             elif _is_docstring(node, parent):
-                yield node.start_byte, node.end_byte, _first_line(node)
+                yield node.start_byte, node.end_byte, _first_line(node, source)
             elif body is None or not FUNCTION.search(node.type):
                 to_visit.append(node)
             elif body.end_point.row > body.start_point.row:
-                yield _without(body)
+                yield _without(body, source)
 
 
-def _without(body: "Node") -> tuple[int, int, bytes]:
+def _without(body: "Node", source: bytes) -> tuple[int, int, bytes]:
     first = next((child for child in body.named_children if "comment" not in child.type), None)
     if first is not None and _is_docstring(first, body):
-        return first.start_byte, body.end_byte, _first_line(first)
+        return first.start_byte, body.end_byte, _first_line(first, source)
     return body.start_byte, body.end_byte, b"{ ... }" if body.children and body.children[0].type == "{" else b"..."
 
 
@@ -65,7 +65,8 @@ def _is_docstring(node: "Node", parent: "Node") -> bool:
     return node.type == "string" and parent.type in ("block", "module")
 
 
-def _first_line(docstring: "Node") -> bytes:
-    content = next((child.text for child in docstring.named_children if child.type == "string_content"), None)
-    lines = (content or b"").strip().splitlines()
+def _first_line(docstring: "Node", source: bytes) -> bytes:
+    contents = (child for child in docstring.named_children if child.type == "string_content")
+    content = next((source[child.start_byte : child.end_byte] for child in contents), b"")
+    lines = content.strip().splitlines()
     return b'"""' + (lines[0].rstrip() if lines else b"") + b'"""'

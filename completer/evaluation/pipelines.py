@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from completer.engine import PREFILL_WIDTH, Engine
+from completer.engine import Engine
 from completer.evaluation.problems import Problem
 from completer.languages import language
 from completer.planner import fixed_planner
@@ -67,8 +67,9 @@ def _plain(engine: Engine, problem: Problem) -> Completed:
         prefix, suffix, middle = (tokenizer.special_id(name) for name in names)
         prompt_ids = [*begin, prefix, *before, suffix, *after, middle]
     cache = engine.target.new_cache(len(prompt_ids) + request.max_tokens)
-    for start in range(0, len(prompt_ids) - 1, PREFILL_WIDTH):
-        engine.target.forward(cache, prompt_ids[start : min(start + PREFILL_WIDTH, len(prompt_ids) - 1)], rows=0)
+    width = engine.target.prefill_width
+    for start in range(0, len(prompt_ids) - 1, width):
+        engine.target.forward(cache, prompt_ids[start : min(start + width, len(prompt_ids) - 1)], rows=0)
     written: list[int] = []
     text, last, stop_reason = "", prompt_ids[-1], "max_tokens"
     while len(written) < request.max_tokens:

@@ -68,6 +68,8 @@ class CpuRows:
 
 
 class CpuTarget:
+    prefill_width = 64
+
     def __init__(self, weights: WeightsFile, threads: int) -> None:
         """Raises ModelCorrupt where the file lacks a tensor, ResourceError where threads or memory do not suffice."""
         self._weights = weights

@@ -1,0 +1,64 @@
+"""Parsing keeps nothing of a text but its tree: a daemon parses all day."""
+
+import sys
+import tracemalloc
+
+import pytest
+
+from completer.context.imports import Imports
+from completer.context.outline import outline
+from completer.languages import language, parser
+from completer.parsing import parse
+
+PYTHON = language("python")
+LINE = "value = compute(1, 2)\n"
+
+
+def kept_bytes(do, times: int = 20) -> int:
+    """What the interpreter holds more, after it was done so often."""
+    do(0)
+    tracemalloc.start()
+    try:
+        do(1)
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(2, times + 2):
+            do(number)
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def text(number: int, lines: int = 4000) -> str:
+    return LINE * lines + f"y{number} = 1\n"
+
+
+@pytest.mark.skipif(not hasattr(sys, "getrefcount"), reason="references are not counted here")
+@pytest.mark.parametrize("size", [1, 2, 700, 4000])
+def test_a_text_is_forgotten_once_it_is_parsed(size):
+    found = parser(PYTHON)
+    tree = parse(found, text(0).encode())
+
+    def again(number: int) -> None:
+        nonlocal tree
+        tree = parse(found, text(number, size).encode())
+        assert tree is not None and tree.root_node.end_byte == len(text(number, size))
+
+    assert kept_bytes(again) < 20_000
+
+
+def test_one_that_is_too_hard_is_forgotten_too():
+    hard = ("{ ? [" * 20_000).encode()
+    found = parser(language("yaml"))
+    assert parse(found, hard) is None
+    assert kept_bytes(lambda number: parse(found, hard + b"%d" % number)) < 20_000
+
+
+def test_imports_and_outlines_keep_nothing_of_older_texts(tmp_path):
+    imports = Imports(PYTHON, str(tmp_path / "a.py"), str(tmp_path))
+    code = "import os\n" + 'def f():\n    """Says so."""\n    a = 1\n    b = 2\n    return a\n' * 300
+
+    def again(number: int) -> None:
+        imports.files(f"import b{number}\n" + code, lambda path: True)
+        assert '"""Says so."""' in outline(f"x = {number}\n" + code, PYTHON)
+
+    assert kept_bytes(again) < 40_000
