@@ -1,7 +1,6 @@
 """The plugin in a real Neovim, with the real `completer lsp` and daemon, and an engine by script."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 from lsp.setup_command import PLUGIN
 from tests.conftest import ROOT
 from tests.neovim import BINARY, HEIGHT, TIMEOUT_S, WIDTH, Frame, Neovim
+from tests.recorded import logged, stored
 from tests.scripted_engine import Script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripted program is a shell script")
@@ -120,15 +120,16 @@ def shown(open_neovim: Open) -> Neovim:
 
 def events() -> list[tuple[str, int, int]]:
     """(kind, chars, of chars) of what the daemon has recorded about suggestions, in order."""
-    log = paths.log_file().read_text("utf-8") if paths.log_file().exists() else ""
-    kinds = "shown|accepted|partially_accepted|typed_through|rejected"
-    found = re.findall(rf"lsp\.feedback: \S+ \S+: ({kinds}), (\d+) of (\d+)$", log, re.MULTILINE)
-    return [(kind, int(chars), int(of)) for kind, chars, of in found]
+    return [(kind, chars, of) for _, kind, chars, of in logged(paths.log_file())]
 
 
 def wait_for_events(*wanted: tuple[str, int, int]) -> None:
+    """All that were recorded, of one suggestion, one by one and added up."""
     until(lambda: len(events()) >= len(wanted))
     assert events() == [*wanted]
+    assert len({suggestion for suggestion, *_ in logged(paths.log_file())}) == 1
+    until(lambda: len(stored(paths.statistics_file())) >= len(wanted))
+    assert stored(paths.statistics_file()) == {("python", kind): (1, chars, of) for kind, chars, of in wanted}
 
 
 def saved(neovim: Neovim) -> bytes:

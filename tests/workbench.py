@@ -74,6 +74,10 @@ class Workbench:
         self.script = Script(self.engine)
         self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES}
         self.runtime = Path(self.variables["COMPLETER_RUNTIME_DIR"])
+        self.log = Path(self.variables["COMPLETER_STATE_DIR"]) / paths.log_file().name
+        self.database = Path(self.variables["COMPLETER_DATA_DIR"]) / paths.statistics_file().relative_to(
+            paths.data_dir()
+        )
         self.program = self._program()
         given = {"completer.serverPath": str(self.program)} if settings is None else settings
         all_settings = SETTINGS | given
