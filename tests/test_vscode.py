@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from completer import __version__
-from tests.conftest import ROOT
+from tests.conftest import ROOT, USER_CACHE
 from tests.recorded import logged, stored
 from tests.workbench import EXTENSION, Workbench, what_is_missing
 
@@ -461,6 +461,30 @@ def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bar
         [program, "--version"], env={**os.environ, "PYTHONPATH": site}, capture_output=True, text=True
     )
     assert __version__ in said.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.model("qwen2.5-coder-0.5b")
+def test_with_real_weights(vsix: Path, tmp_path: Path) -> None:
+    begin = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) +"
+    model = {"COMPLETER_CACHE_DIR": str(USER_CACHE), "COMPLETER_MODEL_TARGET": "qwen2.5-coder-0.5b"}
+    workbench = Workbench(tmp_path / "w", vsix, real=model | {"COMPLETER_MODEL_DRAFT": "none"})
+    file = workbench.write("numbers.py", begin)
+    try:
+        workbench.start()
+        workbench.has_status("ready")
+        workbench.do("open", file="numbers.py")
+        workbench.type(" ")
+        workbench.shows("fibonacci(n - 2)")
+        workbench.type("f")
+        workbench.shows("ibonacci(n - 2)")
+        workbench.press("Tab")
+        workbench.saved(file, f"{begin} fibonacci(n - 2)")
+        workbench.has_status("tok/s")
+        assert workbench.daemon()["rss_bytes"] > 500_000_000
+        eventually(lambda: ("python", "accepted") in stored(workbench.database))
+    finally:
+        workbench.stop()
 
 
 @pytest.mark.slow
