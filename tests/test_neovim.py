@@ -1,7 +1,6 @@
 """The plugin in a real Neovim, with the real `completer lsp` and daemon, and an engine by script."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 from lsp.setup_command import PLUGIN
 from tests.conftest import ROOT
 from tests.neovim import BINARY, HEIGHT, TIMEOUT_S, WIDTH, Frame, Neovim
+from tests.recorded import logged, stored
 from tests.scripted_engine import Script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripted program is a shell script")
@@ -35,14 +35,16 @@ Open = Callable[..., Neovim]
 
 
 @pytest.fixture
-def program(script: Script, tmp_path: Path) -> Path:
-    """`completer`, with the scripted engine behind `completer lsp`."""
+def program(request: pytest.FixtureRequest, script: Script, tmp_path: Path) -> Path:
+    """`completer`, with the scripted engine behind `completer lsp` where no model is asked for."""
     path = tmp_path / "bin" / "completer"
     path.parent.mkdir()
+    is_scripted = request.node.get_closest_marker("model") is None
+    scripted = f"[ \"$1\" = lsp ] && exec '{sys.executable}' -m tests.scripted_connect '{script.folder}'\n"
     path.write_text(
         "#!/bin/sh\n"
         f"export PYTHONPATH='{ROOT}'\n"
-        f"[ \"$1\" = lsp ] && exec '{sys.executable}' -m tests.scripted_connect '{script.folder}'\n"
+        f"{scripted if is_scripted else ''}"
         f"exec '{sys.executable}' -m completer \"$@\"\n"
     )
     path.chmod(0o755)
@@ -120,15 +122,16 @@ def shown(open_neovim: Open) -> Neovim:
 
 def events() -> list[tuple[str, int, int]]:
     """(kind, chars, of chars) of what the daemon has recorded about suggestions, in order."""
-    log = paths.log_file().read_text("utf-8") if paths.log_file().exists() else ""
-    kinds = "shown|accepted|partially_accepted|typed_through|rejected"
-    found = re.findall(rf"lsp\.feedback: \S+ \S+: ({kinds}), (\d+) of (\d+)$", log, re.MULTILINE)
-    return [(kind, int(chars), int(of)) for kind, chars, of in found]
+    return [(kind, chars, of) for _, kind, chars, of in logged(paths.log_file())]
 
 
 def wait_for_events(*wanted: tuple[str, int, int]) -> None:
+    """All that were recorded, of one suggestion, one by one and added up."""
     until(lambda: len(events()) >= len(wanted))
     assert events() == [*wanted]
+    assert len({suggestion for suggestion, *_ in logged(paths.log_file())}) == 1
+    until(lambda: len(stored(paths.statistics_file())) >= len(wanted))
+    assert stored(paths.statistics_file()) == {("python", kind): (1, chars, of) for kind, chars, of in wanted}
 
 
 def saved(neovim: Neovim) -> bytes:
@@ -231,7 +234,7 @@ def test_one_request_a_key_and_the_older_one_is_cancelled(open_neovim, script):
     for number, key in enumerate("abcde", start=2):
         neovim.type(key)
         neovim.screen.settle(shows(f"{key}\n"))
-        assert requests(neovim) == number
+        until(lambda number=number: requests(neovim) == number)
     until(lambda: requests(neovim, "pending") - requests(neovim, "complete") <= 1)
 
 
@@ -395,9 +398,9 @@ def test_asked_for_by_hand_where_typing_does_not_ask(open_neovim):
     watch_requests(neovim)
     neovim.type("A<CR>    ")
     neovim.screen.settle(lambda frame: "INSERT" in frame.text)
-    assert requests(neovim) == 0
     neovim.type("<M-\\>")
     neovim.wait_for_ghost(GHOST)
+    assert requests(neovim) == 1
 
 
 POPUP = """
@@ -630,6 +633,24 @@ def test_in_a_terminal(script, program, project, tmp_path):
     finally:
         subprocess.run([*terminal, "kill-server"], capture_output=True)
         stop_daemon()
+
+
+@pytest.mark.slow
+@pytest.mark.model("qwen2.5-coder-0.5b")
+def test_with_real_weights(open_neovim, monkeypatch):
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", "qwen2.5-coder-0.5b")
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
+    begin = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + "
+    neovim = ready(open_neovim("numbers.py", f"{begin.rstrip()}\n"))
+    neovim.type("GA<Space>")
+    neovim.wait_for_ghost("fibonacci(n - 2)")
+    neovim.type("f")
+    neovim.wait_for_ghost("ibonacci(n - 2)")
+    neovim.type("<Tab>")
+    neovim.wait_for_ghost("")
+    assert saved(neovim) == f"{begin}fibonacci(n - 2)\n".encode()
+    neovim.screen.settle(lambda frame: "tokens/s" in frame.text)
+    until(lambda: ("python", "accepted") in stored(paths.statistics_file()))
 
 
 @pytest.mark.slow

@@ -7,16 +7,26 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from completer.__main__ import main
 from lsp.connect import Bridge, reach_daemon
 from lsp.endpoint import socket_path
+from lsp.protocol import CHUNK
 
 
 class KeepingBridge(Bridge):
-    """Keeps the methods that the editor calls, in order, and what the small ones among them say."""
+    """Keeps the methods that the editor calls, in order, and what the small ones among them say.
+
+    Where the engine's folder has a file `late`, an answer waits until all of its text has been sent in chunks; `held`
+    says that it waits.
+    """
 
     file: Path
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._held: list[bytes] = []
 
     def _from_editor(self, body: bytes) -> None:
         message = json.loads(body)
@@ -26,6 +36,18 @@ class KeepingBridge(Bridge):
         with self.file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(kept) + "\n")
         super()._from_editor(body)
+
+    def _from_daemon(self, body: bytes) -> None:
+        message = json.loads(body)
+        if (message.get("result") or {}).get("items") and self.file.with_name("late").exists():
+            self._held.append(body)
+            self.file.with_name("held").touch()
+            return
+        super()._from_daemon(body)
+        if message.get("method") == CHUNK and message["params"]["done"]:
+            for answer in self._held:
+                super()._from_daemon(answer)
+            self._held.clear()
 
 
 def serve(folder: Path) -> int:

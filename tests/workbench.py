@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +67,26 @@ def what_is_missing() -> str:
 class Workbench:
     """One editor with one folder open. Steps come back when they have had their effect, or fail."""
 
-    def __init__(self, folder: Path, vsix: Path, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        vsix: Path,
+        settings: dict[str, Any] | None = None,
+        real: Mapping[str, str] | None = None,
+    ) -> None:
+        """real: environment variables of the real program, which is then used as it is; else its engine is a script."""
         self.folder = folder
         self.home, self.files, self.engine = folder / "home", folder / "files", folder / "engine"
         for made in (self.home, self.files, self.engine, folder / "user/User", folder / "user/Machine"):
             made.mkdir(parents=True)
         self.script = Script(self.engine)
-        self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES}
+        self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES} | (real or {})
         self.runtime = Path(self.variables["COMPLETER_RUNTIME_DIR"])
-        self.program = self._program()
+        self.log = Path(self.variables["COMPLETER_STATE_DIR"]) / paths.log_file().name
+        self.database = Path(self.variables["COMPLETER_DATA_DIR"]) / paths.statistics_file().relative_to(
+            paths.data_dir()
+        )
+        self.program = self._program("completer" if real else f'tests.vscode_program "{self.engine}"')
         given = {"completer.serverPath": str(self.program)} if settings is None else settings
         all_settings = SETTINGS | given
         for name, is_machine in (("Machine", True), ("User", False)):
@@ -84,15 +96,13 @@ class Workbench:
         self._editor: subprocess.Popen[bytes] | None = None
         self._driver: subprocess.Popen[str] | None = None
 
-    def _program(self) -> Path:
+    def _program(self, module: str) -> Path:
         program = self.folder / "bin/completer"
         program.parent.mkdir()
         variables = " ".join(
             f"{name}='{value}'" for name, value in (self.variables | {"PYTHONPATH": str(ROOT)}).items()
         )
-        program.write_text(
-            f'#!/bin/sh\nexec env {variables} "{sys.executable}" -m tests.vscode_program "{self.engine}" "$@"\n'
-        )
+        program.write_text(f'#!/bin/sh\nexec env {variables} "{sys.executable}" -m {module} "$@"\n')
         program.chmod(0o755)
         return program
 

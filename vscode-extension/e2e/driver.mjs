@@ -23,23 +23,66 @@ page.on('request', (request) => {
   if (!['127.0.0.1', 'localhost', ''].includes(host)) strangers.add(host);
 });
 
-// What is grey in the editor: the rest of the cursor's line, and the lines below it that are not in the document.
+// What is grey in the editor: the rest of the cursor's line, and the lines below it that are not in the document. It is
+// looked at once a frame, when all that changes the page in it has run: the observers of sizes come last before painting.
 await context.addInitScript(() => {
   const text = (element) => element.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
   const top = (element) => element.getBoundingClientRect().top;
-  globalThis.ghostText = () => {
+  const ghostText = () => {
     const inline = [...document.querySelectorAll('.view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview, .view-lines .ghost-text')];
     const below = [...document.querySelectorAll('.suggest-preview-text .view-line')].sort((a, b) => top(a) - top(b));
     return [inline.map(text).join(''), ...below.map(text)].join('\n');
   };
-  globalThis.statusText = () => {
+  const statusText = () => {
     const items = [...document.querySelectorAll('.statusbar-item a')];
     const ours = items.find((item) => item.getAttribute('aria-label')?.includes('completer'));
     return ours === undefined ? '' : `${ours.getAttribute('aria-label')} | ${ours.textContent}`;
   };
+  const waiting = new Set();
+  const look = () => {
+    const frame = { ghost: ghostText(), status: statusText() };
+    if (globalThis.frames_seen !== undefined && globalThis.frames_seen.at(-1)?.[0] !== frame.ghost) globalThis.frames_seen.push([frame.ghost, Date.now()]);
+    for (const wake of waiting) wake(frame);
+  };
+  globalThis.painted = (part, pattern, timeoutMs) =>
+    new Promise((resolve) => {
+      let last = '';
+      const end = () => {
+        clearTimeout(timer);
+        waiting.delete(wake);
+        resolve(last);
+      };
+      const wake = (frame) => {
+        last = frame[part];
+        if (new RegExp(pattern).test(last)) end();
+      };
+      const timer = setTimeout(end, timeoutMs);
+      waiting.add(wake);
+    });
+  addEventListener('DOMContentLoaded', () => {
+    if (globalThis.top !== globalThis) return;
+    const probe = document.createElement('div');
+    probe.style.cssText = 'position: fixed; visibility: hidden; height: 1px; width: 1px';
+    document.body.append(probe);
+    new ResizeObserver(look).observe(probe);
+    const change = () => {
+      probe.style.width = probe.style.width === '1px' ? '2px' : '1px';
+      requestAnimationFrame(change);
+    };
+    change();
+  });
 });
 
-const editor = () => page.locator('.editor-instance .monaco-editor').first();
+// Until what is painted is what is wanted, in a frame from now on, or for too long; what is painted then.
+const painted = (part, pattern) => page.evaluate((given) => globalThis.painted(...given), [part, pattern, TIMEOUT_MS]);
+
+/** The cursor to the end of the document whose editor this is, which may not be shown yet. */
+const into = async (which) => {
+  const editor = page.locator(`.editor-instance .monaco-editor${which}`).first();
+  await editor.locator('.view-lines').click();
+  await page.locator(`.editor-instance .monaco-editor.focused${which}`).first().waitFor();
+  await page.keyboard.press('Control+End');
+};
 
 const commands = {
   go: async ({ url }) => {
@@ -48,50 +91,23 @@ const commands = {
   },
   open: async ({ file }) => {
     await page.locator('.explorer-folders-view .monaco-list-row', { hasText: file }).first().dblclick();
-    await page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor();
-    await editor().locator('.view-lines').click();
-    await page.keyboard.press('Control+End');
+    await into(`[data-uri$="/${file}"]`);
   },
+  into: ({ which }) => into(which),
   type: ({ text, delay = 15 }) => page.keyboard.type(text, { delay }),
   press: ({ key }) => page.keyboard.press(key),
-  ghost: () => page.evaluate(() => globalThis.ghostText()),
-  // Until it is what is expected; else what it is.
-  wait_ghost: async ({ text }) => {
-    const handle = await page.waitForFunction((expected) => globalThis.ghostText() === expected, text, { polling: 'raf' }).catch(() => null);
-    return handle === null ? page.evaluate(() => globalThis.ghostText()) : text;
-  },
-  // From now on, what is grey in every frame, and since when.
-  watch: () =>
-    page.evaluate(() => {
-      const frames = (globalThis.frames_seen = []);
-      const look = () => {
-        if (globalThis.frames_seen !== frames) return;
-        const shown = globalThis.ghostText();
-        if (frames.at(-1)?.[0] !== shown) frames.push([shown, Date.now()]);
-        requestAnimationFrame(look);
-      };
-      look();
-    }),
+  ghost: () => painted('ghost', ''),
+  wait_ghost: ({ text }) => painted('ghost', `^${text.replace(/[^\w\n ]/g, '\\$&')}$`),
+  // From the next frame on, what is grey, and since when.
+  watch: () => page.evaluate(() => void (globalThis.frames_seen = [])).then(() => commands.ghost()).then(() => null),
   watched: () =>
     page.evaluate(() => {
       const frames = globalThis.frames_seen;
       globalThis.frames_seen = undefined;
       return frames;
     }),
-  lines: () =>
-    editor()
-      .locator('.view-lines .view-line')
-      .evaluateAll((lines) =>
-        lines
-          .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
-          .map((line) => line.textContent.replaceAll('\u00a0', ' ')),
-      ),
   // Until what the status bar says of completer has the pattern in it; else what it says.
-  wait_status: async ({ pattern }) => {
-    const matches = (wanted) => new RegExp(wanted).test(globalThis.statusText());
-    await page.waitForFunction(matches, pattern, { polling: 'raf' }).catch(() => null);
-    return page.evaluate(() => globalThis.statusText());
-  },
+  wait_status: ({ pattern }) => painted('status', pattern),
   palette: async ({ title }) => {
     await page.keyboard.press('F1');
     await page.locator('.quick-input-widget input').first().fill(`>${title}`);
@@ -101,7 +117,6 @@ const commands = {
   click: ({ selector }) => page.locator(selector).first().click(),
   wait: ({ selector }) => page.locator(selector).first().waitFor(),
   texts: ({ selector }) => page.locator(selector).allTextContents(),
-  notifications: () => page.locator('.notification-list-item-message').allTextContents(),
   // Of pages within the page: what they say, and on which colour.
   frames: async () => {
     const look = () => [document.body.innerText, globalThis.getComputedStyle(document.body).backgroundColor];
@@ -109,7 +124,6 @@ const commands = {
     return seen.filter((one) => one !== null);
   },
   screenshot: ({ file }) => page.screenshot({ path: file }).then(() => null),
-  dump: ({ selector }) => page.locator(selector).evaluateAll((all) => all.map((one) => one.outerHTML.slice(0, 3000))),
   strangers: () => [...strangers],
 };
 

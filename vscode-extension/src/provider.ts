@@ -14,6 +14,8 @@ import { Suggestion } from './suggestion';
 
 export class Provider implements vscode.InlineCompletionItemProvider, vscode.Disposable {
   private current: Suggestion<InlineCompletionItem> | undefined;
+  /** Of an item whose answer has not come yet. */
+  private early: Chunk | undefined;
   private readonly stream: Stream<InlineCompletionItem>;
 
   /** client: the one that runs, if one does. */
@@ -42,6 +44,8 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
     if (token.isCancellationRequested) return [];
     this.current?.end();
     this.current = item && suggestionOf(item, place);
+    if (this.early !== undefined && this.early.id === this.current?.id) this.current.grow(this.early.insertText, this.early.done);
+    this.early = undefined;
     this.feedback.shown(this.current, position);
     if (item === undefined || this.current === undefined) return [];
     this.stream.shows(this.current.text);
@@ -51,7 +55,8 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
   /** More of an item has arrived. */
   grow(chunk: Chunk): void {
     const suggestion = this.current;
-    if (suggestion?.id === chunk.id && suggestion.grow(chunk.insertText, chunk.done)) void this.stream.grow(suggestion);
+    if (suggestion?.id !== chunk.id) this.early = chunk;
+    else if (suggestion.grow(chunk.insertText, chunk.done)) void this.stream.grow(suggestion);
   }
 
   /** The user does not want what is on the screen: no more of it is shown either. */
@@ -63,7 +68,7 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
   /** The server is another one now. */
   forget(): void {
     this.current?.end();
-    this.current = undefined;
+    this.current = this.early = undefined;
   }
 
   dispose(): void {
