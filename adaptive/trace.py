@@ -6,6 +6,8 @@ policy exactly.
 
     language, project, split    `tune` or `held_out`
     tokens                      its length
+    context, new                tokens of its prompt, and those of them that the completion before did not end with; all
+                                of them where it is the first in its document
     first_line                  tokens up to the end of its first line
     offers                      by lookup source: match and length of its offer at each position, 0 where it had none,
                                 and how many tokens of it the text went on to agree with
@@ -48,6 +50,7 @@ class Traced:
     split: str = "tune"
     first_line: int = 0
     context_tokens: int = 0
+    new_tokens: int = 12
 
     def model_accepted(self, position: int, k: int) -> int:
         """How many of k tokens that the draft model would draft at a position are right."""
@@ -120,6 +123,7 @@ def _as_document(traced: Traced) -> dict[str, Any]:
         "tokens": traced.tokens,
         "first_line": traced.first_line,
         "context": traced.context_tokens,
+        "new": traced.new_tokens,
         "offers": {name: [list(o.match), list(o.length), list(o.accepted)] for name, o in traced.offers.items()},
         "model": list(traced.model),
     }
@@ -135,6 +139,7 @@ def _from_document(document: dict[str, Any]) -> Traced:
         split=document["split"],
         first_line=document["first_line"],
         context_tokens=document["context"],
+        new_tokens=document["new"],
     )
     if any(len(column) != traced.tokens for column in _columns(traced)):
         raise ValueError("columns of different lengths")
