@@ -43,7 +43,6 @@ class LearningPlanner:
         self._max_k, self._has_draft_model = max_k, has_draft_model
         self._pending = Pending()
         self._rounds = 0
-        self._has_drafted = False
 
     @property
     def rounds(self) -> int:
@@ -129,9 +128,6 @@ class LearningPlanner:
         failed = outcome.accepted < len(draft) and not outcome.cut_by_stop
         stopped = choice.stop_below if len(draft) < choice.k and not outcome.healing else 0.0
         self._learned.acceptance.model_trials(draft.token_probs, outcome.accepted, failed, stopped)
-        if not self._has_drafted:
-            self._learned.observe_first_draft(outcome.catch_up_tokens)
-            self._has_drafted = True
         if not outcome.healing:  # those that retype are drafted too
             self._cost.observe_draft(len(draft) + (stopped > 0.0), outcome.catch_up_tokens, outcome.draft_ms)
 
@@ -179,12 +175,10 @@ class LearningPlanner:
 
     def _catch_up_ms(self, state: RoundState) -> float:
         """What this round has to bear of it."""
-        lag: float = (state.draft_lag_tokens or 0) - 1
-        if not self._has_drafted and self._learned.first_catch_up is not None:
-            lag = min(lag, self._learned.first_catch_up)  # its cache has most of the prompt, usually
+        lag = (state.draft_lag_tokens or 0) - 1
         if lag <= 2:
             return 0.0
-        to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / (1.0 - self._learned.goes_on)))
+        to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / max(0.001, 1.0 - self._learned.goes_on)))
         return lag * self._cost.catch_up_ms / max(1.0, to_come / 2.0)
 
     def _most_on_credit(self) -> int:

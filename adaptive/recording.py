@@ -1,8 +1,8 @@
-"""Traces of real completions: code is typed again, and at every place of its completions' text every source is asked.
+"""Traces of real completions: code is typed again, and at every place of what it completes to every source is asked.
 
-At a hole in a file, the lines that were there are typed as by a person who takes over what was suggested right and types
-on where it was wrong; what a completion comes to is written once, by the target. A draft that is right so far has the
-context of the text itself, so one pass of the draft model over the finished text says what it would have drafted at
+At a hole in a file, the lines that were there are typed as by a person who takes over what was suggested right and
+types on where it was wrong; what a completion comes to is written once, by the target. A draft that is right so far has
+the context of the text itself, so one pass of the draft model over the finished text says what it would have drafted at
 every position. Knows the engine; keeps numbers only.
 """
 
@@ -81,7 +81,8 @@ class Recorder:
         text, cursor = hole.file.text, hole.span[0]
         end = _lines_end(text, cursor)
         anchor: Anchor | None = None
-        previous, before = "", []
+        previous = ""
+        before: list[int] = []
         for _ in range(COMPLETIONS):
             if cursor >= end:
                 break
@@ -164,7 +165,7 @@ def hole_classes(count: int) -> dict[str, int]:
 
 
 def _lines_end(text: str, cursor: int) -> int:
-    """Behind the last of the lines that are typed, its line end left out: it is there when one types above something."""
+    """Behind the last of the lines that are typed, its line end left out: it is there when one types above it."""
     end, lines = cursor, 0
     for line in _LINE.finditer(text, cursor):
         end = line.end() - 1

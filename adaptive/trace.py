@@ -50,7 +50,12 @@ class Traced:
     split: str = "tune"
     first_line: int = 0
     context_tokens: int = 0
-    new_tokens: int = 12
+    new_tokens: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is in the same document as the completion before."""
+        return self.new_tokens < self.context_tokens
 
     def model_accepted(self, position: int, k: int) -> int:
         """How many of k tokens that the draft model would draft at a position are right."""
@@ -74,7 +79,7 @@ def write_trace(path: Path, trace: Trace) -> None:
     header = {"format": _FORMAT, "version": VERSION, **trace.about}
     lines = [
         json.dumps(header),
-        *(json.dumps(_as_document(traced), separators=(",", ":")) for traced in trace.completions),
+        *(json.dumps(as_document(traced), separators=(",", ":")) for traced in trace.completions),
     ]
     data = ("\n".join(lines) + "\n").encode()
     write_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
@@ -91,7 +96,7 @@ def read_trace(path: Path) -> Trace:
         version = header.pop("version")
         if version != VERSION:
             raise InputError(f"{path} is a trace of version {version}; this program reads version {VERSION}")
-        return Trace([_from_document(json.loads(line)) for line in lines[1:]], header)
+        return Trace([from_document(json.loads(line)) for line in lines[1:]], header)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError) as error:
@@ -115,7 +120,7 @@ def by_key(completions: Iterable[Traced]) -> dict[tuple[str, str], list[Traced]]
     return keys
 
 
-def _as_document(traced: Traced) -> dict[str, Any]:
+def as_document(traced: Traced) -> dict[str, Any]:
     return {
         "language": traced.language,
         "project": traced.project,
@@ -129,7 +134,7 @@ def _as_document(traced: Traced) -> dict[str, Any]:
     }
 
 
-def _from_document(document: dict[str, Any]) -> Traced:
+def from_document(document: dict[str, Any]) -> Traced:
     traced = Traced(
         language=document["language"],
         project=document["project"],

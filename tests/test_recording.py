@@ -30,7 +30,7 @@ HOLE = Hole("line", SourceFile("a.py", "python", SOURCE), (SOURCE.index("def f_9
 class NotingEngine(Engine):
     """What it was asked for, in order."""
 
-    def complete(self, request: CompletionRequest, *rest: object) -> Iterator[CompletionChunk]:  # type: ignore[override]
+    def complete(self, request: CompletionRequest, *rest: object) -> Iterator[CompletionChunk]:
         self.asked = [*getattr(self, "asked", []), request]
         return super().complete(request, *rest)  # type: ignore[arg-type]
 
