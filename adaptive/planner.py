@@ -9,7 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from adaptive.buckets import DRAFT_MODEL, LOOKUPS, match_bucket
+from adaptive.buckets import DRAFT_MODEL, LOOKUPS, POSITIONS, match_bucket
 from adaptive.cost import WIDEST, Cost
 from adaptive.learned import Learned, Seen
 from adaptive.pending import Pending
@@ -69,7 +69,7 @@ class LearningPlanner:
         for source in LOOKUPS:
             draft = state.offers.get(source)
             if draft is not None:
-                chances = learned.acceptance.chances(source, match_bucket(draft.match_length), min(room, len(draft)))
+                chances = learned.acceptance.chances(source, draft.match_length, min(room, len(draft)))
                 index, k = self._best_k(chances, rate)
                 if index > best:
                     best, chosen = index, Choice(source, k)
@@ -118,10 +118,11 @@ class LearningPlanner:
         """The offers begin with what is retyped: only the draft that was verified is known without it."""
         offer = outcome.state.offers.get(outcome.choice.source)
         if offer is not None:
-            bucket = match_bucket(offer.match_length)
+            source, acceptance = outcome.choice.source, self._learned.acceptance
             failed = outcome.accepted < len(outcome.draft) and not outcome.cut_by_stop
             for position in range(outcome.accepted + failed):
-                self._learned.acceptance.trial(outcome.choice.source, bucket, position, position < outcome.accepted)
+                bucket = match_bucket(offer.match_length, position)
+                acceptance.trial(source, bucket, position, position < outcome.accepted)
 
     def _observe_draft_model(self, outcome: RoundOutcome) -> None:
         draft, choice = outcome.draft, outcome.choice
@@ -155,7 +156,9 @@ class LearningPlanner:
         for stop_below in STOPS_BELOW:
             tokens = survives = width = begun = 1.0
             draft_ms = 0.0
-            for k, (drafted, accepted, doubt) in enumerate(acceptance.model_chances(stop_below)[:room], start=1):
+            chances = acceptance.model_chances(stop_below)
+            for k in range(1, room + 1):
+                drafted, accepted, doubt = chances[min(k, POSITIONS) - 1]
                 if optimism:
                     accepted = min(drafted, accepted + optimism * doubt)
                 draft_ms += begun * cost.draft_step_ms

@@ -250,8 +250,8 @@ class Store:
     def _counts(self, key_id: int) -> Counts:
         counts = no_counts()
         for row in self._db.query("select source, counts from acceptance where key = ?", [key_id]):
-            if row["source"] in SOURCES:
-                table = np.frombuffer(row["counts"], "<f4").astype(float)
+            table = np.frombuffer(row["counts"], "<f4").astype(float)
+            if row["source"] in SOURCES and table.size == counts[row["source"]].size:
                 counts[row["source"]] = table.reshape(2, BUCKETS, POSITIONS)
         return counts
 
