@@ -13,7 +13,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from adaptive.buckets import BUCKETS, DRAFT_MODEL, POSITIONS, SOURCES, confidence_bucket
+from adaptive.buckets import (
+    BUCKETS,
+    DRAFT_MODEL,
+    MATCH_EDGES,
+    POSITIONS,
+    SOURCES,
+    confidence_bucket,
+    match_bucket,
+)
 from adaptive.counts import HALF_LIFE_TRIALS, PRIOR_TRIALS, CountNews, Counts, no_counts, with_news
 from adaptive.priors import priors, seed_means
 
@@ -22,6 +30,7 @@ SHIFT_LIMIT = 4.0
 SHIFT_KEPT = 0.995
 _KEPT = 2.0 ** (-1.0 / HALF_LIFE_TRIALS)
 _LAST = POSITIONS - 1
+_ALIKE_FROM = MATCH_EDGES[-1]
 
 
 class Acceptance:
@@ -63,10 +72,13 @@ class Acceptance:
         odds = math.exp(self.shift[source]) * mean
         return odds / (1.0 - mean + odds)
 
-    def chances(self, source: str, bucket: int, k: int) -> list[float]:
-        """Of each of k drafted tokens."""
-        chances = [self.chance(source, bucket, position) for position in range(min(k, POSITIONS))]
-        return chances + chances[-1:] * (k - POSITIONS)
+    def chances(self, source: str, match_length: int, k: int) -> list[float]:
+        """Of each of k looked-up tokens."""
+        chances = [
+            self.chance(source, match_bucket(match_length, position), min(position, _LAST))
+            for position in range(min(k, _ALIKE_FROM))
+        ]
+        return chances + chances[-1:] * (k - _ALIKE_FROM)
 
     def model_chances(self, stop_below: float) -> list[tuple[float, float, float]]:
         """By position, those before it having been accepted: the chance that the draft model drafts a token at all,

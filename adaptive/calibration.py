@@ -25,7 +25,7 @@ class Measured:
         from adaptive.cost import Cost
 
         cost = Cost.measured(self.verify_ms, self.draft_ms)
-        return CostTable("this machine", cost.verify_ms, cost.draft_step_ms, cost.catch_up_ms, 0.0)
+        return CostTable.now("this machine", cost)
 
 
 def measure(engine: Engine, text: str, seconds: float = SECONDS, with_draft_model: bool = True) -> Measured:

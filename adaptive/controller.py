@@ -15,6 +15,7 @@ from adaptive.cost import Cost
 from adaptive.learned import Learned
 from adaptive.memory import Memory
 from adaptive.news import Key, Known, News, SuggestionCount, SuggestionKey
+from adaptive.own_rounds import OwnRounds
 from adaptive.planner import LearningPlanner
 from completer.request import Choice, RoundOutcome, RoundPlanner, RoundState
 
@@ -47,6 +48,7 @@ class Controller:
         self.cost = Cost.unknown()
         self._suggestions: dict[SuggestionKey, SuggestionCount] = {}
         self._branches: dict[str, str] = {}
+        self._latest: _Counted | None = None
         self._clock_s, self._clock_ms = clock_s, clock_ms
         self._rng = rng or random.Random()
         self.lock = threading.Lock()
@@ -86,6 +88,12 @@ class Controller:
             count = self._suggestions.setdefault(key, SuggestionCount())
             count.add(SuggestionCount(1, event.chars, event.of_chars))
 
+    def begun(self, planner: "_Counted") -> None:
+        """A completion has had its first round: the one before has come to its end. To be called under `lock`."""
+        if self._latest is not None:
+            self.memory.completed(self._latest.key, self._latest.own_rounds)
+        self._latest = planner
+
     def learned(self, language: str, project: Project = NO_PROJECT) -> Learned:
         """What is known of a language in a project; to be read under `lock`."""
         return self.memory.learned(Key(project.id, language))
@@ -112,8 +120,9 @@ class _Counted:
     """A planner under the controller's lock, with its rounds counted."""
 
     def __init__(self, controller: Controller, key: Key, planner: LearningPlanner, is_check: bool) -> None:
-        self._controller, self._key, self._planner = controller, key, planner
+        self._controller, self.key, self._planner = controller, key, planner
         self._is_check = is_check
+        self.own_rounds = OwnRounds()
 
     def choose(self, state: RoundState) -> Choice:
         if self._is_check:
@@ -123,11 +132,13 @@ class _Counted:
 
     def observe(self, outcome: RoundOutcome) -> None:
         with self._controller.lock:
-            tally = self._controller.memory.tally(self._key)
+            tally = self._controller.memory.tally(self.key)
+            self.own_rounds.observe(outcome)
             is_first = self._planner.rounds == 0
             seen = self._planner.observe(outcome)
             tally.observe(outcome, seen)
             if is_first:
+                self._controller.begun(self)
                 tally.completions += 1
             elif self._is_check:
                 tally.observe_check(seen.ms / seen.plain_ms)

@@ -37,6 +37,11 @@ class CostTable:
         cost = Cost(verify_ms, draft_step_ms, catch_up_ms, overhead_ms)
         return cls(name, cost.verify_ms, draft_step_ms, catch_up_ms, overhead_ms)
 
+    @classmethod
+    def now(cls, name: str, cost: Cost) -> "CostTable":
+        """As a controller knows it now."""
+        return cls(name, cost.verify_ms, cost.draft_step_ms, cost.catch_up_ms, cost.overhead_ms)
+
     def cost(self) -> Cost:
         """As the controller knows it after a calibration."""
         curve = {width: self.verify_ms[width] for width in range(1, WIDEST + 1)}

@@ -60,8 +60,6 @@ class Learned:
         self._started, self._written = state.get("starts", (1.0, 24.0))
         self._to_explore_ms = 0.0
         self._since_plain = 0
-        self.first_catch_up: float | None = state.get("first_catch_up")
-        """Tokens the draft model had to read at its first draft of a completion, on average."""
         self.force: dict[str, list[float]] = {name: list(value) for name, value in state.get("force", {}).items()}
         self.changes: deque[Change] = deque(changes, maxlen=CHANGES)
         self._new_changes: list[Change] = []
@@ -77,7 +75,6 @@ class Learned:
             "starts": [self._started, self._written],
             "force": {name: list(entry) for name, entry in self.force.items()},
             "shifted": dict(self._shifted),
-            "first_catch_up": self.first_catch_up,
             "in_force": self._in_force,
         }
 
@@ -100,10 +97,6 @@ class Learned:
 
     def explored(self, lost_ms: float) -> None:
         self._to_explore_ms -= lost_ms
-
-    def observe_first_draft(self, catch_up_tokens: int) -> None:
-        before = self.first_catch_up
-        self.first_catch_up = catch_up_tokens if before is None else before + 0.2 * (catch_up_tokens - before)
 
     def observe_start(self) -> None:
         """A completion has begun; as many end as begin."""

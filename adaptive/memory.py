@@ -12,8 +12,10 @@ from adaptive.acceptance import Acceptance
 from adaptive.context_key import Project
 from adaptive.counts import Counts, expected, no_counts
 from adaptive.learned import Learned
-from adaptive.news import Key, KeyNews, Known
+from adaptive.news import COMPLETIONS_KEPT, Key, KeyNews, Known
+from adaptive.own_rounds import OwnRounds
 from adaptive.tally import Tally
+from adaptive.trace import Traced
 
 
 class Memory:
@@ -22,6 +24,7 @@ class Memory:
         self._known: dict[Key, Known] = {}
         self._learned: dict[Key, Learned] = {}
         self._tallies: dict[Key, Tally] = {}
+        self._completions: dict[Key, list[Traced]] = {}
         self._is_stored: set[Key] = set()
 
     def learned(self, key: Key) -> Learned:
@@ -36,12 +39,20 @@ class Memory:
         """Where to count what happens under the key. What is counted is news."""
         return self._tallies.setdefault(key, Tally())
 
+    def completed(self, key: Key, rounds: OwnRounds) -> None:
+        """A completion under the key has come to its end."""
+        self.tally(key)
+        done = self._completions.setdefault(key, [])
+        done.append(rounds.traced(key.language, key.project_id))
+        del done[:-COMPLETIONS_KEPT]
+
     def take_news(self) -> dict[Key, KeyNews]:
         """What has happened since the last call."""
         news = {}
         for key, tally in self._tallies.items():
             learned = self._learned[key]
             news[key] = KeyNews(learned.acceptance.take_news(), learned.state(), learned.take_changes(), tally)
+            news[key].completions = self._completions.pop(key, [])
             self._is_stored.add(key)
         self._tallies = {}
         return news

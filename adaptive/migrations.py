@@ -29,9 +29,15 @@ def m001_first(db: "Database") -> None:
     db.table("environments").create({"id": str, "document": str}, pk="id")
 
 
+@migrations()
+def m002_completions(db: "Database") -> None:
+    """What the newest completions were offered, and what of it was right, for replays."""
+    db.table("completions").create({"id": int, "key": int, "document": str}, pk="id")
+
+
 def unknown_steps(db: "Database") -> list[str]:
     """Steps that a newer version has taken and this one does not know."""
     return [step.name for step in migrations.applied(db) if step.name not in STEPS]
 
 
-STEPS = ("m001_first",)
+STEPS = ("m001_first", "m002_completions")

@@ -8,6 +8,10 @@ from adaptive.context_key import Project
 from adaptive.counts import CountNews, Counts, joined_news
 from adaptive.learned import CHANGES, Change
 from adaptive.tally import Tally
+from adaptive.trace import Traced
+
+COMPLETIONS_KEPT = 2000
+"""For replays, under all keys together: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +33,20 @@ class Known:
 
 @dataclass(slots=True)
 class KeyNews:
-    """What has happened under a key. state: as it is now."""
+    """What has happened under a key. state: as it is now. completions: whole ones, for replays."""
 
     counts: CountNews = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
+    completions: list[Traced] = field(default_factory=list)
 
     def add(self, newer: "KeyNews") -> None:
         self.counts = joined_news(self.counts, newer.counts)
         self.state = newer.state or self.state
         self.changes = [*self.changes, *newer.changes][-CHANGES:]
         self.tally.add(newer.tally)
+        self.completions = [*self.completions, *newer.completions][-COMPLETIONS_KEPT:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,19 +31,19 @@ class Pending:
         for source in LOOKUPS:
             if source in offers:
                 draft = offers[source]
-                self._waiting.append((source, match_bucket(draft.match_length), draft.token_ids[:JUDGED], 0))
+                self._waiting.append((source, draft.match_length, draft.token_ids[:JUDGED], 0))
 
     def written(self, token_ids: Sequence[int], trial: Trial) -> None:
         """The text goes on with token_ids."""
         waiting = []
-        for source, bucket, drafted, done in self._waiting:
+        for source, match_length, drafted, done in self._waiting:
             is_wrong = False
             for token_id in token_ids[: len(drafted) - done]:
                 is_wrong = token_id != drafted[done]
-                trial(source, bucket, done, not is_wrong)
+                trial(source, match_bucket(match_length, done), done, not is_wrong)
                 if is_wrong:
                     break
                 done += 1
             if not is_wrong and done < len(drafted):
-                waiting.append((source, bucket, drafted, done))
+                waiting.append((source, match_length, drafted, done))
         self._waiting = waiting

@@ -9,7 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from adaptive.buckets import DRAFT_MODEL, LOOKUPS, match_bucket
+from adaptive.buckets import DRAFT_MODEL, LOOKUPS, POSITIONS, match_bucket
 from adaptive.cost import WIDEST, Cost
 from adaptive.learned import Learned, Seen
 from adaptive.pending import Pending
@@ -40,7 +40,6 @@ class LearningPlanner:
         self._clock_ms, self._clock_s = clock_ms, clock_s
         self._pending = Pending()
         self._rounds = 0
-        self._has_drafted = False
 
     @property
     def rounds(self) -> int:
@@ -67,7 +66,7 @@ class LearningPlanner:
         for source in LOOKUPS:
             draft = state.offers.get(source)
             if draft is not None:
-                chances = learned.acceptance.chances(source, match_bucket(draft.match_length), min(room, len(draft)))
+                chances = learned.acceptance.chances(source, draft.match_length, min(room, len(draft)))
                 index, k = self._best_k(chances, rate)
                 if index > best:
                     best, chosen = index, Choice(source, k)
@@ -116,19 +115,17 @@ class LearningPlanner:
         """The offers begin with what is retyped: only the draft that was verified is known without it."""
         offer = outcome.state.offers.get(outcome.choice.source)
         if offer is not None:
-            bucket = match_bucket(offer.match_length)
+            source, acceptance = outcome.choice.source, self._learned.acceptance
             failed = outcome.accepted < len(outcome.draft) and not outcome.cut_by_stop
             for position in range(outcome.accepted + failed):
-                self._learned.acceptance.trial(outcome.choice.source, bucket, position, position < outcome.accepted)
+                bucket = match_bucket(offer.match_length, position)
+                acceptance.trial(source, bucket, position, position < outcome.accepted)
 
     def _observe_draft_model(self, outcome: RoundOutcome) -> None:
         draft, choice = outcome.draft, outcome.choice
         failed = outcome.accepted < len(draft) and not outcome.cut_by_stop
         stopped = choice.stop_below if len(draft) < choice.k and not outcome.healing else 0.0
         self._learned.acceptance.model_trials(draft.token_probs, outcome.accepted, failed, stopped)
-        if not self._has_drafted:
-            self._learned.observe_first_draft(outcome.catch_up_tokens)
-            self._has_drafted = True
         if not outcome.healing:  # those that retype are drafted too
             self._cost.observe_draft(len(draft) + (stopped > 0.0), outcome.catch_up_tokens, outcome.draft_ms)
 
@@ -156,7 +153,9 @@ class LearningPlanner:
         for stop_below in STOPS_BELOW:
             tokens = survives = width = begun = 1.0
             draft_ms = 0.0
-            for k, (drafted, accepted, doubt) in enumerate(acceptance.model_chances(stop_below)[:room], start=1):
+            chances = acceptance.model_chances(stop_below)
+            for k in range(1, room + 1):
+                drafted, accepted, doubt = chances[min(k, POSITIONS) - 1]
                 if optimism:
                     accepted = min(drafted, accepted + optimism * doubt)
                 draft_ms += begun * cost.draft_step_ms
@@ -176,12 +175,10 @@ class LearningPlanner:
 
     def _catch_up_ms(self, state: RoundState) -> float:
         """What this round has to bear of it."""
-        lag: float = (state.draft_lag_tokens or 0) - 1
-        if not self._has_drafted and self._learned.first_catch_up is not None:
-            lag = min(lag, self._learned.first_catch_up)  # its cache has most of the prompt, usually
+        lag = (state.draft_lag_tokens or 0) - 1
         if lag <= 2:
             return 0.0
-        to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / (1.0 - self._learned.goes_on)))
+        to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / max(0.001, 1.0 - self._learned.goes_on)))
         return lag * self._cost.catch_up_ms / max(1.0, to_come / 2.0)
 
     def _most_on_credit(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptive.buckets import POSITIONS, SOURCES
+from adaptive.buckets import SOURCES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,8 +26,7 @@ def seed_means() -> dict[str, np.ndarray]:
     means = {}
     for source in SOURCES:
         prior = priors()[source]
-        first = np.array(prior["first"])[:, None]
-        table = np.maximum(first, np.minimum(first + prior["rise"] * np.arange(POSITIONS), prior["most"]))
+        table = np.array([prior["first"], prior["later"]], float).T
         table.setflags(write=False)
         means[source] = table
     return means

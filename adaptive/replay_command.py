@@ -1,12 +1,18 @@
 """`completer replay`: traces, cost tables, and the regret table they give."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from completer.config import ConfigSource
 from completer.errors import InputError
+
+if TYPE_CHECKING:
+    from adaptive.costs import CostTable
+    from adaptive.trace import Traced
 
 TRACES = Path("benchmarks", "traces")
 COSTS = "costs.toml"
@@ -25,27 +31,32 @@ COSTS = "costs.toml"
 )
 @click.option("--seeds", type=click.IntRange(1, 200), default=20, show_default=True, help="Runs of the controller.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
 def replay(
-    trace: Path | None, costs: Path | None, tables: tuple[str, ...], split: str, seeds: int, as_json: bool
+    source: ConfigSource,
+    trace: Path | None,
+    costs: Path | None,
+    tables: tuple[str, ...],
+    split: str,
+    seeds: int,
+    as_json: bool,
 ) -> None:
     """Replay recorded rounds: the controller against fixed arms, other rules and hindsight.
 
-    TRACE: a trace, or a folder of them; without one, benchmarks/traces. Exact, as the text does not depend on the
-    drafts, and the same every time for the same number of seeds.
+    TRACE: a trace, or a folder of them; without one, benchmarks/traces where there is such a folder, else your own
+    newest completions at this machine's costs. Exact, as the text does not depend on the drafts, and the same every
+    time for the same number of seeds.
     """
     from adaptive.costs import read_tables
     from adaptive.replay import replay as replayed
-    from adaptive.trace import joined, read_trace, trace_files
 
-    where = trace or TRACES
-    files = trace_files(where)
-    if not files:
-        raise InputError(f"no traces in {where}; name one, or record some")
-    completions = joined(map(read_trace, files)).completions
-    chosen = [traced for traced in completions if split in ("all", traced.split) and traced.tokens]
-    if not chosen:
-        raise InputError(f"no completion of the split {split!r} in {where}; try --split all")
-    all_tables = read_tables(costs or (where if where.is_dir() else where.parent) / COSTS)
+    if trace is None and not TRACES.is_dir():
+        chosen, all_tables = _own(source)
+        all_tables = read_tables(costs) if costs is not None else all_tables
+    else:
+        where = trace or TRACES
+        chosen = _recorded(where, split)
+        all_tables = read_tables(costs or (where if where.is_dir() else where.parent) / COSTS)
     wanted = [table for table in all_tables if not tables or table.name in tables]
     if not wanted:
         raise InputError(f"no such cost table; there are {', '.join(table.name for table in all_tables)}")
@@ -54,6 +65,39 @@ def replay(
         click.echo(json.dumps(document, ensure_ascii=False))
     else:
         _print(document)
+
+
+def _recorded(where: Path, split: str) -> "list[Traced]":
+    from adaptive.trace import joined, read_trace, trace_files
+
+    files = trace_files(where)
+    if not files:
+        raise InputError(f"no traces in {where}; name one, or record some")
+    completions = joined(map(read_trace, files)).completions
+    chosen = [traced for traced in completions if split in ("all", traced.split) and traced.tokens]
+    if not chosen:
+        raise InputError(f"no completion of the split {split!r} in {where}; try --split all")
+    return chosen
+
+
+def _own(source: ConfigSource) -> "tuple[list[Traced], list[CostTable]]":
+    """What the user has been completed lately, projects by name, and what it costs here."""
+    from adaptive.costs import CostTable
+    from adaptive.statistics_cli import environment_in, open_store
+
+    with open_store() as store:
+        environment = environment_in(store, source)
+        completions = store.completions(environment) if environment is not None else []
+        if environment is None or not completions:
+            raise InputError("nothing has been completed here yet; name a trace, or write code with completer first")
+        cost, projects = store.cost(environment), store.projects()
+    if cost is None:
+        raise InputError("what passes cost here has not been measured yet; start the editor service once")
+    chosen = [
+        replace(traced, project=projects[traced.project].name) if traced.project in projects else traced
+        for traced in completions
+    ]
+    return chosen, [CostTable.now("this machine", cost)]
 
 
 def _print(document: dict[str, Any]) -> None:

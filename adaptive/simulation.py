@@ -16,9 +16,6 @@ from adaptive.trace import Traced
 from completer.draft.source import MAX_K
 from completer.request import Choice, Draft, RoundOutcome, RoundPlanner, RoundState
 
-FIRST_LAG_TOKENS = 12
-"""What has been typed, and what was suggested, since the draft model last drafted in the document."""
-
 MAX_TOKENS = 64
 _BEYOND_MISMATCH = 0.6
 
@@ -47,12 +44,14 @@ class Simulation:
         self._table = table
         self._rng, self._noise = rng or random.Random(0), noise
         self._drafts: dict[int, list[dict[str, Draft]]] = {}
+        self._unread = 0
 
     def walk(self, traced: Traced, planner: RoundPlanner) -> Walked:
-        """One completion, from its first token to its last."""
+        """One completion, from its first token to its last. Those of a document are walked in their order: what the
+        draft model has not read in one it has to read in the next."""
         offers = self._offers(traced)
         walked = Walked(tokens=traced.tokens, plain_ms=traced.tokens * self._table.round_ms(0))
-        position, lag = 0, FIRST_LAG_TOKENS
+        position, lag = 0, traced.new_tokens + (self._unread if traced.goes_on else 0)
         while position < traced.tokens:
             state = RoundState(
                 offers=offers[position],
@@ -76,6 +75,7 @@ class Simulation:
                 else lag + emitted
             )
             position += emitted
+        self._unread = lag
         return walked
 
     def _round(self, traced: Traced, position: int, state: RoundState, choice: Choice) -> tuple[RoundOutcome, float]:

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adaptive.buckets import POSITIONS
 from adaptive.context_key import Environment
 from adaptive.learned import Learned
 from adaptive.news import SuggestionCount
 from adaptive.store import Store, day_of
-from adaptive.tally import SourceTally, Tally
+from adaptive.tally import POSITIONS, SourceTally, Tally
 from completer.request import PLAIN
 
 KINDS = ("shown", "accepted", "partially_accepted", "typed_through", "rejected", "kept", "removed")

@@ -65,10 +65,10 @@ def show(
         first = since_day(since, now_s) if since else ""
     except ValueError:
         raise UsageError(f"--since {since!r} is neither a span such as 7d nor a date such as 2026-01-31") from None
-    with _open_store() as store:
+    with open_store() as store:
         selection = Selection(store, first, project, language)
         document = summary(store, selection, by or "")
-        environment = _environment(source, store)
+        environment = environment_in(store, source)
         document["in_force"] = in_force(store, environment, selection, now_s) if environment is not None else []
         if html is not None:
             parts = {part: summary(store, selection, part)["by"] for part in ("day", "language", "source", "project")}
@@ -88,8 +88,8 @@ def export(source: ConfigSource, file: Path) -> None:
     from adaptive.profile import profile_of
     from completer.files import write_file
 
-    with _open_store() as store:
-        environment = _environment(source, store)
+    with open_store() as store:
+        environment = environment_in(store, source)
         if environment is None:
             raise UsageError("nothing has been learned yet: there is nothing to export")
         profile = profile_of(environment, store.known(environment, time.time()))
@@ -106,7 +106,7 @@ def import_profile(source: ConfigSource, file: Path) -> None:
     from adaptive.profile import news_of, read_profile
 
     news = news_of(read_profile(file))
-    with _open_store() as store:
+    with open_store() as store:
         store.write(environment_of(source.load()), news, time.time())
     click.echo(f"{len(news.keys)} languages imported", err=True)
 
@@ -132,7 +132,7 @@ def merge(files: tuple[Path, ...], output: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def reset(project: str, language: str, yes: bool) -> None:
     """Forget what was learned and counted. A running daemon forgets it too."""
-    with _open_store() as store:
+    with open_store() as store:
         ids = [known.id for known in store.projects().values() if project in (known.id, known.name, known.root)]
         if project and not ids:
             raise UsageError(f"no project {project!r} is known; `completer stats --by project` lists them")
@@ -158,8 +158,8 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
 
     project = project_of(file) if file is not None else None
     language = language_of(file).id if file is not None else ""
-    with _open_store() as store:
-        environment = _environment(source, store)
+    with open_store() as store:
+        environment = environment_in(store, source)
         selection = Selection(store, "", project.id if project is not None else "", language)
         rows = in_force(store, environment, selection, time.time()) if environment is not None else []
     if as_json:
@@ -175,7 +175,7 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _open_store() -> "Iterator[Store]":
+def open_store() -> "Iterator[Store]":
     from adaptive.store import Store
 
     store = Store(paths.statistics_file())
@@ -185,7 +185,7 @@ def _open_store() -> "Iterator[Store]":
         store.close()
 
 
-def _environment(source: ConfigSource, store: "Store") -> "Environment | None":
+def environment_in(store: "Store", source: ConfigSource) -> "Environment | None":
     """The configured one where its models are installed, else the one used last."""
     from adaptive.environment import environment_of
     from completer.errors import CompleterError

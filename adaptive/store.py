@@ -23,8 +23,9 @@ from adaptive.cost import Cost
 from adaptive.counts import Counts, faded, no_counts, with_news
 from adaptive.learned import CHANGES, Change
 from adaptive.migrations import migrations, unknown_steps
-from adaptive.news import Key, KeyNews, Known, News, SuggestionCount, SuggestionKey
+from adaptive.news import COMPLETIONS_KEPT, Key, KeyNews, Known, News, SuggestionCount, SuggestionKey
 from adaptive.tally import Tally
+from adaptive.trace import Traced, as_document, from_document
 from completer.errors import CompleterError
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 BUSY_S = 5.0
 DAYS_KEPT_SINGLY = 92
 MONTHS_KEPT = 24
+CHANGES_KEPT = 10_000
 _DAY_S = 86400.0
 
 
@@ -96,6 +98,7 @@ class Store:
                 self._write_key(environment, key, key_news, now_s)
             for suggestion, count in news.suggestions.items():
                 self._add_suggestions(day_of(now_s), suggestion, count)
+            self._keep_newest("completions", COMPLETIONS_KEPT)
             if news.cost:
                 row = {"machine": environment.machine_id, "document": json.dumps(news.cost), "updated": now_s}
                 self._db.table("costs").upsert(row, pk="machine")
@@ -140,6 +143,15 @@ class Store:
             key = SuggestionKey(row["project"], row["language"], row["kind"])
             yield row["day"], key, SuggestionCount(row["count"], row["chars"], row["of_chars"])
 
+    def completions(self, environment: Environment) -> list[Traced]:
+        """The newest ones, as they came."""
+        rows = self._db.query(
+            "select document from completions join keys on keys.id = completions.key where environment = ? "
+            "order by completions.id",
+            [environment.id],
+        )
+        return [from_document(json.loads(row["document"])) for row in rows]
+
     def reset(self, project_id: str | None = None, language: str | None = None) -> int:
         """Forget what was learned and counted, of a project, of a language, or all; returns how many keys that were."""
         chosen = "(:project is null or project = :project) and (:language is null or language = :language)"
@@ -147,7 +159,7 @@ class Store:
         with self._transaction():
             keys = [row["id"] for row in self._db.query(f"select id from keys where {chosen}", values)]
             for key in keys:
-                for table in ("acceptance", "changes", "days"):
+                for table in ("acceptance", "changes", "days", "completions"):
                     self._db.execute(f"delete from {table} where key = ?", [key])
                 self._db.execute("delete from keys where id = ?", [key])
             self._db.execute(f"delete from suggestions where {chosen}", values)
@@ -170,9 +182,7 @@ class Store:
                 self._db.table("suggestions").delete((row["day"], *asdict(key).values()))
                 count = SuggestionCount(row["count"], row["chars"], row["of_chars"])
                 self._add_suggestions(row["day"][:8] + "01", key, count)
-            self._db.execute(
-                "delete from changes where id <= (select id from changes order by id desc limit 1 offset 10000)"
-            )
+            self._keep_newest("changes", CHANGES_KEPT)
 
     def _open(self) -> None:
         connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
@@ -228,14 +238,20 @@ class Store:
                 self._db.table("acceptance").upsert(row, pk=("key", "source"))
         for change in news.changes:
             self._db.table("changes").insert({"key": key_id, "at": change.at_s, "cause": change.cause})
+        for traced in news.completions:
+            document = json.dumps(as_document(traced), separators=(",", ":"))
+            self._db.execute("insert into completions (key, document) values (?, ?)", [key_id, document])
         if not news.tally.is_empty:
             self._add_tally(key_id, day_of(now_s), news.tally)
+
+    def _keep_newest(self, table: str, count: int) -> None:
+        self._db.execute(f"delete from {table} where id <= (select max(id) from {table}) - {count}")
 
     def _counts(self, key_id: int) -> Counts:
         counts = no_counts()
         for row in self._db.query("select source, counts from acceptance where key = ?", [key_id]):
-            if row["source"] in SOURCES:
-                table = np.frombuffer(row["counts"], "<f4").astype(float)
+            table = np.frombuffer(row["counts"], "<f4").astype(float)
+            if row["source"] in SOURCES and table.size == counts[row["source"]].size:
                 counts[row["source"]] = table.reshape(2, BUCKETS, POSITIONS)
         return counts
 

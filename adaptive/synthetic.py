@@ -37,7 +37,7 @@ def completions(
             ],
         )
         model = _judged(start, model_chance, rng) if model_chance is not None else ()
-        traces.append(Traced(language, project, _TOKENS, {"ngram": offers}, model, first_line=12))
+        traces.append(Traced(language, project, _TOKENS, {"ngram": offers}, model, first_line=12, new_tokens=12))
     return traces
 
 

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adaptive.buckets import POSITIONS, column
 from adaptive.learned import Seen
 from completer.request import PLAIN, RoundOutcome
+
+POSITIONS = 9
+"""Positions 1 to 8 of a draft, and all later ones together."""
 
 _NUMBERS = ("rounds", "drafted", "accepted", "tokens", "ms", "plain_ms", "draft_ms", "verify_ms")
 
@@ -60,8 +62,9 @@ class Tally:
         source.verify_ms += outcome.verify_ms
         failed = outcome.accepted < drafted and not outcome.cut_by_stop
         for position in range(outcome.accepted + failed):
-            source.at_risk[column(position)] += 1
-            source.accepted_at[column(position)] += position < outcome.accepted
+            column = min(position, POSITIONS - 1)
+            source.at_risk[column] += 1
+            source.accepted_at[column] += position < outcome.accepted
 
     def observe_check(self, measured_by_expected: float) -> None:
         self.checks += 1

@@ -6,6 +6,8 @@ policy exactly.
 
     language, project, split    `tune` or `held_out`
     tokens                      its length
+    context, new                tokens of its prompt, and those of them that the completion before did not end with; all
+                                of them where it is the first in its document
     first_line                  tokens up to the end of its first line
     offers                      by lookup source: match and length of its offer at each position, 0 where it had none,
                                 and how many tokens of it the text went on to agree with
@@ -48,6 +50,12 @@ class Traced:
     split: str = "tune"
     first_line: int = 0
     context_tokens: int = 0
+    new_tokens: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is in the same document as the completion before."""
+        return self.new_tokens < self.context_tokens
 
     def model_accepted(self, position: int, k: int) -> int:
         """How many of k tokens that the draft model would draft at a position are right."""
@@ -71,7 +79,7 @@ def write_trace(path: Path, trace: Trace) -> None:
     header = {"format": _FORMAT, "version": VERSION, **trace.about}
     lines = [
         json.dumps(header),
-        *(json.dumps(_as_document(traced), separators=(",", ":")) for traced in trace.completions),
+        *(json.dumps(as_document(traced), separators=(",", ":")) for traced in trace.completions),
     ]
     data = ("\n".join(lines) + "\n").encode()
     write_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
@@ -88,7 +96,7 @@ def read_trace(path: Path) -> Trace:
         version = header.pop("version")
         if version != VERSION:
             raise InputError(f"{path} is a trace of version {version}; this program reads version {VERSION}")
-        return Trace([_from_document(json.loads(line)) for line in lines[1:]], header)
+        return Trace([from_document(json.loads(line)) for line in lines[1:]], header)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError) as error:
@@ -112,7 +120,7 @@ def by_key(completions: Iterable[Traced]) -> dict[tuple[str, str], list[Traced]]
     return keys
 
 
-def _as_document(traced: Traced) -> dict[str, Any]:
+def as_document(traced: Traced) -> dict[str, Any]:
     return {
         "language": traced.language,
         "project": traced.project,
@@ -120,12 +128,13 @@ def _as_document(traced: Traced) -> dict[str, Any]:
         "tokens": traced.tokens,
         "first_line": traced.first_line,
         "context": traced.context_tokens,
+        "new": traced.new_tokens,
         "offers": {name: [list(o.match), list(o.length), list(o.accepted)] for name, o in traced.offers.items()},
         "model": list(traced.model),
     }
 
 
-def _from_document(document: dict[str, Any]) -> Traced:
+def from_document(document: dict[str, Any]) -> Traced:
     traced = Traced(
         language=document["language"],
         project=document["project"],
@@ -135,6 +144,7 @@ def _from_document(document: dict[str, Any]) -> Traced:
         split=document["split"],
         first_line=document["first_line"],
         context_tokens=document["context"],
+        new_tokens=document["new"],
     )
     if any(len(column) != traced.tokens for column in _columns(traced)):
         raise ValueError("columns of different lengths")

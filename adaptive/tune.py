@@ -1,4 +1,4 @@
-"""`completer tune`: holes in the user's own code, filled once; what the draft sources would have got right is learned.
+"""`completer tune`: holes in the user's own code, typed again; what the draft sources would have got right is learned.
 
 The same recording makes the traces of `benchmarks/traces` (`--trace`). Nothing of the code is kept.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("repo", default=".", type=click.Path(path_type=Path))
 @takes_config("model.target", "model.draft", "model.device", "model.dtype", "model.threads")
-@click.option("--holes", type=click.IntRange(1, 100_000), default=60, show_default=True, help="How many to fill.")
+@click.option("--holes", type=click.IntRange(1, 100_000), default=30, show_default=True, help="How many to fill.")
 @click.option("--minutes", type=click.FloatRange(min=0.1), help="Fill no more after this time.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Draws the files and the holes.")
 @click.option(
@@ -46,8 +46,8 @@ def tune(
 ) -> None:
     """Learn from a folder of code before the first keystroke.
 
-    Punches holes in the files of REPO (the current folder by default), fills them, learns which drafts would have been
-    right, and prints the gain to expect by language.
+    Punches holes of a few lines in the files of REPO (the current folder by default), types them again as you would,
+    learns which drafts would have been right, and prints the gain to expect by language.
     """
     from adaptive.trace import Trace, write_trace
     from adaptive.tune_report import learn, predicted, print_gains
@@ -69,9 +69,8 @@ def tune(
 def _recorded(
     config: Config, repo: Path, count: int, seed: int, split: str, is_over: Callable[[], bool]
 ) -> "tuple[list[Traced], Measured]":
-    """Every second hole with what was suggested a moment before, as when the user types something else."""
     from adaptive.calibration import measure
-    from adaptive.recording import record
+    from adaptive.recording import Recorder, hole_classes
     from completer.holes import draw_holes
     from completer.loading import load_engine
     from completer.privacy.rules import Privacy
@@ -79,16 +78,12 @@ def _recorded(
 
     files = find_source_files([repo], seed, Privacy(config.privacy).refusal)
     engine = load_engine(config)
-    classes = {"line": (2 * count + 2) // 3, "block": (count + 2) // 3}
-    holes = draw_holes(files, classes, seed, engine.limits.budget)[:count]
+    holes = draw_holes(files, hole_classes(count), seed, engine.limits.budget)[:count]
     costs = measure(engine, files[0].text)
-    recorded = []
+    recorder = Recorder(engine, repo.absolute().name, split)
+    recorded: list[Traced] = []
     with progress("holes", len(holes)) as advance:
-        for index, hole in enumerate(holes):
-            if is_over():
-                break
-            traced = record(engine, hole, repo.absolute().name, split, index % 2 == 1, is_over)
-            if traced is not None:
-                recorded.append(traced)
+        for hole in holes:
+            recorded += recorder.record(hole, is_over)
             advance(1)
     return recorded, costs

@@ -37,7 +37,7 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
         _walk(controller, recorded, costs, project)
         news = controller.take_news()
         for key_news in news.keys.values():
-            key_news.tally = Tally()
+            key_news.tally, key_news.completions = Tally(), []
         store.write(environment, news, now_s)
     finally:
         store.close()

@@ -26,8 +26,9 @@ else:
 LIST = Path(__file__).with_name("corpus.toml")
 
 
-def main() -> None:
-    content = LIST.read_bytes()
+def fetch(packages: Path) -> Path:
+    """The folder in which the packages of such a list are unpacked, each in one of its name."""
+    content = packages.read_bytes()
     folder = paths.cache_dir() / "benchmark-corpus" / hashlib.sha256(content).hexdigest()[:12]
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -35,15 +36,15 @@ def main() -> None:
             unpacked = Path(scratch, "corpus")
             for package in tomllib.loads(content.decode())["package"]:
                 print(f"corpus: {package['name']} {package['version']}", file=sys.stderr)
-                archive = _download(package, Path(scratch, package["name"]))
+                archive = _download(package, Path(scratch, "archive", package["name"]))
                 _unpack(archive, package["folders"], unpacked / package["name"])
             os.replace(unpacked, folder)
-    print(folder)
+    return folder
 
 
 def _download(package: Mapping[str, Any], folder: Path) -> Path:
     """The package's archive, in a new folder. Ends the program when it is not the one that is pinned."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     name, version = package["name"], package["version"]
     if package["registry"] == "npm":
         _run("npm", "pack", "--silent", "--pack-destination", folder, f"{name}@{version}")
@@ -53,7 +54,7 @@ def _download(package: Mapping[str, Any], folder: Path) -> Path:
     (archive,) = folder.iterdir()
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != package["sha256"]:
-        sys.exit(f"corpus: {archive.name} has SHA-256 {found}, corpus.toml pins {package['sha256']}")
+        sys.exit(f"corpus: {archive.name} has SHA-256 {found}, the list pins {package['sha256']}")
     return archive
 
 
@@ -77,4 +78,4 @@ def _unpack(archive: Path, folders: Sequence[str], destination: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print(fetch(LIST))

@@ -30,6 +30,7 @@ TRACED = Traced(
     split="held_out",
     first_line=4,
     context_tokens=100,
+    new_tokens=12,
 )
 
 

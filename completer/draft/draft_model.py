@@ -54,7 +54,11 @@ class DraftModelSource:
 
     def lag_tokens(self, token_ids: Sequence[int]) -> int:
         """Tokens the model would have to read before it could draft."""
-        return len(token_ids) - (self._slot.cache.length if self._slot is not None else 0)
+        if self._slot is not None:
+            return len(token_ids) - self._slot.cache.length
+        if self._prefix_cache is None:
+            return len(token_ids)
+        return self._prefix_cache.missing(self._context.document_id, token_ids)
 
     def offer(self, token_ids: Sequence[int], max_k: int, stop_below: float = 0.0) -> Draft:
         """At most max_k tokens; fewer when the model's own probability of its next token is below stop_below.
