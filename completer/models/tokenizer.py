@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer as FastTokenizer
 
@@ -33,16 +34,11 @@ class Tokenizer:
     def __init__(self, tokenizer_json: str, source: str = "tokenizer.json") -> None:
         """Raises ModelCorrupt when tokenizer_json, which came from source, is not a usable tokenizer."""
         try:
-            spec = json.loads(tokenizer_json)
-            added = {entry["content"]: entry["id"] for entry in spec.get("added_tokens") or []}
-            spec["added_tokens"] = []
-            spec["normalizer"] = _without_unicode_forms(spec.get("normalizer"))
-            spec["post_processor"] = None
-            self._fast = FastTokenizer.from_str(json.dumps(spec))
-            self._is_byte_level = "ByteLevel" in json.dumps([spec.get("pre_tokenizer"), spec.get("decoder")])
-            self._added = added
-            self._vocabulary: dict[str, int] = self._fast.get_vocab(with_added_tokens=False)
-            self.vocabulary_size = max([*self._vocabulary.values(), *added.values()]) + 1
+            whole = FastTokenizer.from_str(tokenizer_json)
+            self._fast = _without_control_tokens(whole)
+            self._added = {token.content: token_id for token_id, token in whole.get_added_tokens_decoder().items()}
+            self._is_byte_level = any(_is_byte_level(part) for part in (whole.pre_tokenizer, whole.decoder))
+            self.vocabulary_size = max([*self._vocabulary.values(), *self._added.values()]) + 1
         except Exception as error:  # tokenizers raises bare Exception
             reason = first_line(error)
             raise ModelCorrupt(f"{source} is not a readable tokenizer ({reason}); pull the model again") from error
@@ -66,15 +62,20 @@ class Tokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         return b"".join(self.token_bytes[t] for t in token_ids).decode("utf-8", "replace")
 
+    @property
+    def _vocabulary(self) -> dict[str, int]:
+        """Made anew, since it takes tens of megabytes."""
+        return self._fast.get_vocab(with_added_tokens=False)
+
     def special_id(self, name: str) -> int:
         """Id of a control token. Raises ModelCorrupt when the tokenizer has no such token."""
-        token_id = self._added.get(name, self._vocabulary.get(name))
+        token_id = self._added.get(name, self._fast.token_to_id(name))
         if token_id is None:
             raise ModelCorrupt(f"the tokenizer has no token {name!r}; this model does not fit its FIM template")
         return token_id
 
     def has_special(self, name: str) -> bool:
-        return name in self._added or name in self._vocabulary
+        return name in self._added or self._fast.token_to_id(name) is not None
 
     @property
     def special_ids(self) -> frozenset[int]:
@@ -108,6 +109,24 @@ def _sentencepiece_bytes(token: str) -> bytes:
     if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
         return bytes([int(token[3:5], 16)])
     return token.replace("▁", " ").encode("utf-8")
+
+
+def _without_control_tokens(whole: FastTokenizer) -> FastTokenizer:
+    """The same model, with what makes its tokens of text and nothing else."""
+    fast = FastTokenizer(whole.model)
+    fast.pre_tokenizer = whole.pre_tokenizer
+    fast.decoder = whole.decoder
+    if whole.normalizer is not None:
+        normalizer = whole.normalizer
+        kept = _without_unicode_forms(json.loads(normalizer.__getstate__()))
+        if kept is not None:
+            normalizer.__setstate__(json.dumps(kept).encode())
+            fast.normalizer = normalizer
+    return fast
+
+
+def _is_byte_level(part: Any) -> bool:
+    return part is not None and b"ByteLevel" in part.__getstate__()
 
 
 def _without_unicode_forms(normalizer: dict | None) -> dict | None:
