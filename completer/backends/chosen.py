@@ -1,12 +1,13 @@
 """Which backend runs a model here, and the model loaded on it. torch is imported only where it is the one."""
 
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from completer.backends.cpu import library as kernels
 from completer.backends.target import Target
 from completer.config import ModelConfig
-from completer.errors import UsageError
+from completer.errors import ModelCorrupt, UsageError
 from completer.machine import may_have_gpu, performance_cores, vector_instructions
 from completer.models.store import CPU_WEIGHTS, InstalledModel, is_ours
 
@@ -20,6 +21,17 @@ _CPU_WITH_BFLOAT16 = {"AVX-512", "AVX-512 bf16", "AMX bf16", "bf16"}
 
 def load_target(model: InstalledModel, settings: ModelConfig, canonical: bool = True) -> Target:
     """Raises ModelCorrupt, ResourceError, UsageError."""
+    target = _load(model, settings, canonical)
+    [(_, logit, _, _)] = target.forward(target.new_cache(1), [0], rows=1).top2()
+    if not math.isfinite(logit):
+        raise ModelCorrupt(
+            f"{model.name} computes no numbers: its weights are damaged, or too large for the number format; "
+            "pull the model again, or set model.dtype to float32"
+        )
+    return target
+
+
+def _load(model: InstalledModel, settings: ModelConfig, canonical: bool) -> Target:
     threads = choose_threads(settings)
     if choose_backend(model, settings) == "cpu":
         from completer.backends.cpu.cpu_target import CpuTarget
