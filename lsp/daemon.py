@@ -25,7 +25,7 @@ from lsp.commission import complete
 from lsp.learning import Learner
 from lsp.protocol import COMPLETE, DAEMON_STATUS, PROTOCOL_MAJOR, STOP_DAEMON, STOPPING, UNLOAD_MODEL
 from lsp.remote import fingerprint
-from lsp.server import CompleterServer, Protocol, silence_pygls
+from lsp.server import CompleterServer, Protocol, note_failure, silence_pygls
 from lsp.service import Service
 from lsp.worker import Engine
 
@@ -65,6 +65,7 @@ class _Daemon:
         self.service = self._make_service()
         self._ended = asyncio.Event()
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(note_failure)
         with contextlib.suppress(NotImplementedError):  # on Windows
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, self.stop)

@@ -41,6 +41,11 @@ def silence_pygls() -> None:
     logger.setLevel(logging.CRITICAL)
 
 
+def note_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """asyncio tells what failed with its arguments, and with them the user's text: to the log goes only where it was."""
+    log.error("something failed in the event loop", exc_info=context.get("exception"))
+
+
 class Protocol(LanguageServerProtocol):
     _server: "CompleterServer"
 

@@ -10,7 +10,7 @@ from pygls.io_ import StdinAsyncReader, StdoutWriter
 
 from completer.config import Config, ConfigSource
 from lsp.learning import Learner
-from lsp.server import CompleterServer, silence_pygls
+from lsp.server import CompleterServer, note_failure, silence_pygls
 from lsp.service import Service
 from lsp.worker import Engine
 
@@ -28,6 +28,7 @@ def serve_stdio(
 
 
 async def _serve(make_service: Callable[[], Service], writer: StdoutWriter) -> None:
+    asyncio.get_running_loop().set_exception_handler(note_failure)
     service = make_service()
     executor = ThreadPoolExecutor(1, "stdin")
     try:
