@@ -7,6 +7,7 @@ TEST_MODELS := smollm2-135m qwen2.5-coder-0.5b
 
 EXTENSION := vscode-extension
 VSIX := dist/completer.vsix
+PICTURES := grows_without or real_weights_and_its_statistics or in_a_terminal
 WHEEL := dist/wheel
 
 .PHONY: run test test-all lint lint-extension bench test-models vsix editor screenshots
@@ -42,12 +43,12 @@ $(WHEEL): .venv/installed-dev $(shell git ls-files README.md completer lsp adapt
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
 	@touch $@
 
-# What tests/test_vscode.py needs besides Chromium, in the user's cache.
+# What tests/test_vscode.py needs besides Chromium, in the user's cache; a node and an npm that are new enough, too.
 editor:
 	@$(EXTENSION)/e2e/install.sh
 
-screenshots: .venv/installed-dev
-	@SCREENSHOTS=1 $(BIN)/python -m pytest tests/test_vscode.py
+screenshots: .venv/installed-dev test-models
+	@SCREENSHOTS=1 $(BIN)/python -m pytest -m "" tests/test_vscode.py tests/test_neovim.py -k "$(PICTURES)"
 
 $(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
 	@cd $(EXTENSION) && npm ci --ignore-scripts --loglevel=error

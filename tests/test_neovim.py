@@ -20,7 +20,8 @@ from lsp.endpoint import socket_path
 from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 from lsp.setup_command import PLUGIN
 from tests.conftest import ROOT
-from tests.neovim import BINARY, HEIGHT, TIMEOUT_S, WIDTH, Frame, Neovim
+from tests.neovim import BINARY, TIMEOUT_S, WIDTH, Frame, Neovim
+from tests.picture import take_picture
 from tests.recorded import logged, stored
 from tests.scripted_engine import Script
 
@@ -230,11 +231,11 @@ def test_one_request_a_key_and_the_older_one_is_cancelled(open_neovim, script):
     neovim = ready(open_neovim())
     watch_requests(neovim)
     neovim.type("i")
-    until(lambda: requests(neovim) == 1)  # for the place where insert mode began
+    wait_for_requests(neovim, 1)  # for the place where insert mode began
     for number, key in enumerate("abcde", start=2):
         neovim.type(key)
         neovim.screen.settle(shows(f"{key}\n"))
-        until(lambda number=number: requests(neovim) == number)
+        wait_for_requests(neovim, number)
     until(lambda: requests(neovim, "pending") - requests(neovim, "complete") <= 1)
 
 
@@ -305,6 +306,10 @@ def watch_requests(neovim: Neovim) -> None:
 
 def requests(neovim: Neovim, kind: str = "pending") -> int:
     return int(neovim.lua("return Seen[...]", kind))
+
+
+def wait_for_requests(neovim: Neovim, count: int) -> None:
+    until(lambda: requests(neovim) == count)
 
 
 def test_the_daemon_killed_the_status_says_so_and_suggestions_come_back(shown):
@@ -595,7 +600,7 @@ def test_the_help_has_its_tags(open_neovim, tmp_path):
 
 
 def test_in_a_terminal(script, program, project, tmp_path):
-    """The same keys in a terminal of tmux; the screens are kept beside the test's other files."""
+    """The same keys in a terminal of tmux."""
     tmux = shutil.which("tmux")
     if tmux is None:
         pytest.skip("tmux is not installed")
@@ -604,8 +609,8 @@ def test_in_a_terminal(script, program, project, tmp_path):
     init = tmp_path / "init.lua"
     init.write_text(
         f'vim.opt.runtimepath:append("{PLUGIN}")\nrequire("completer").setup({{ program = "{program}" }})\n'
-        "vim.o.statusline = \"%f%= %{v:lua.require'completer'.statusline()} \"\nvim.cmd('filetype indent off')\n"
-        "vim.o.swapfile = false\n"
+        "vim.o.statusline = \"%t%= %{v:lua.require'completer'.statusline()} \"\nvim.cmd('filetype indent off')\n"
+        "vim.o.swapfile, vim.o.termguicolors = false, true\n"
     )
     terminal = [tmux, "-S", str(tmp_path / "tmux.sock"), "-f", "/dev/null"]
 
@@ -616,13 +621,14 @@ def test_in_a_terminal(script, program, project, tmp_path):
         return run("capture-pane", "-p", *options)
 
     command = f"'{BINARY}' --clean -i NONE -u '{init}' '{project / 'cart.py'}'"
-    run("new-session", "-d", "-x", str(WIDTH), "-y", str(HEIGHT), command)
+    run("new-session", "-d", "-x", str(WIDTH), "-y", "12", command)
     try:
         until(lambda: "completer: ready" in screen())
         run("send-keys", "A", "Enter")
         run("send-keys", "-l", "    ")
         until(lambda: BODY[-1] in screen())
-        (tmp_path / "suggestion.txt").write_text(screen("-e"), "utf-8")
+        if os.environ.get("SCREENSHOTS"):
+            take_picture(screen("-e"), ROOT / "tests/pictures/neovim.png", tmp_path)
         assert (project / "cart.py").read_text() == BEGIN
         run("send-keys", "Tab")
         run("send-keys", "Escape")

@@ -19,15 +19,23 @@ from tests.conftest import ROOT, USER_CACHE
 from tests.recorded import logged, stored
 from tests.workbench import EXTENSION, Workbench, what_is_missing
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "-")]
+pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "-")
 
 LINES = ["    result = 0", "    for item in items:", "        result += item.price", "    return result", ""]
 TOTAL = "def total(items):\n" + "\n".join(LINES)
 ENDING = TOTAL.rstrip("\n")
 """Nothing follows, so that no round is spent on what might."""
 GHOST = "\n".join(LINES)[4:].rstrip("\n")
-FILES = [".env", "twice.ts", "accepted.js", "rejected.js", *(f"file{number:02}.py" for number in range(1, 18))]
+FILES = [
+    ".env",
+    "twice.ts",
+    "accepted.js",
+    "partly.js",
+    "rejected.js",
+    *(f"file{number:02}.py" for number in range(1, 18)),
+]
 SCREENSHOTS = EXTENSION / "images"
+KINDS = ("shown", "accepted", "partially_accepted", "rejected")
 INLINE_COMPLETION = "textDocument/inlineCompletion"
 
 
@@ -73,7 +81,7 @@ def rounds(text: str) -> int:
 
 
 def eventually(condition: Callable[[], Any]) -> Any:
-    give_up_s = time.monotonic() + 20
+    give_up_s = time.monotonic() + 60
     while not (value := condition()):
         assert time.monotonic() < give_up_s, "it does not come to hold"
         time.sleep(0.02)
@@ -105,8 +113,7 @@ def test_ghost_text_appears_and_grows_without_a_frame_in_which_it_is_gone(workbe
         workbench.script.allow(needed - allowed)
         allowed = needed
         workbench.shows(stage)
-    if os.environ.get("SCREENSHOTS"):
-        workbench.do("screenshot", file=str(SCREENSHOTS / "suggestion.png"))
+    picture(workbench, "suggestion", 440)
     seen = workbench.watched()
     assert [text for text in seen if text] == [*stages, GHOST]
     assert "" not in seen[1:]
@@ -203,38 +210,37 @@ def test_escape_dismisses_and_reports_it(workbench: Workbench) -> None:
 
 def test_what_became_of_suggestions_is_in_the_database(workbench: Workbench) -> None:
     begin, rest = "function total(items) {\n ", "return items.reduce(sum);\n}"
-    size = len(rest)
-    accepted = opened(workbench, f"{begin} {rest}\n", begin, "accepted.js")
-    workbench.type(" ")
-    workbench.shows(rest)
-    workbench.press("Control+ArrowRight")
-    workbench.shows(rest[len("return") :])
-    workbench.press("Tab")
-    workbench.saved(accepted, f"{begin} {rest}")
-    opened(workbench, f"{begin} {rest}\n", begin, "rejected.js")
-    workbench.type(" ")
-    workbench.shows(rest)
-    workbench.press("Escape")
-    wanted = {
-        "shown": (2, 2 * size, 2 * size),
-        "partially_accepted": (1, len("return"), size),
-        "accepted": (1, size, size),
-        "rejected": (1, size, size),
+    whole, part = len(rest), len("return")
+    for name, *keys in (("accepted", "Tab"), ("partly", "Control+ArrowRight", "Escape"), ("rejected", "Escape")):
+        file = opened(workbench, f"{begin} {rest}\n", begin, f"{name}.js")
+        workbench.type(" ")
+        workbench.shows(rest)
+        for key in keys:
+            workbench.press(key)
+            workbench.shows(rest[part:] if key == "Control+ArrowRight" else "")
+        workbench.saved(file, begin + " " + {"accepted": rest, "partly": "return", "rejected": ""}[name])
+    eventually(lambda: of_kind(workbench, "rejected").get("javascript", [0])[0] == 2)
+    assert {kind: of_kind(workbench, kind)["javascript"] for kind in KINDS} == {
+        "shown": (3, 3 * whole, 3 * whole),
+        "accepted": (1, whole, whole),
+        "partially_accepted": (1, part, whole),
+        "rejected": (2, 2 * whole - part, 2 * whole),
     }
-    kinds = eventually(lambda: len(found := of_javascript(workbench)) >= len(wanted) and found)
-    assert kinds == wanted
-    first, second = (event[0] for event in logged(workbench.log)[-5:] if event[1] == "shown")
-    assert logged(workbench.log)[-5:] == [
-        (first, "shown", size, size),
-        (first, "partially_accepted", len("return"), size),
-        (first, "accepted", size, size),
-        (second, "shown", size, size),
-        (second, "rejected", size, size),
+    events = logged(workbench.log)[-7:]
+    first, second, third = (suggestion for suggestion, kind, *_ in events if kind == "shown")
+    assert events == [
+        (first, "shown", whole, whole),
+        (first, "accepted", whole, whole),
+        (second, "shown", whole, whole),
+        (second, "partially_accepted", part, whole),
+        (second, "rejected", whole - part, whole),
+        (third, "shown", whole, whole),
+        (third, "rejected", whole, whole),
     ]
 
 
-def of_javascript(workbench: Workbench) -> dict[str, tuple[int, int, int]]:
-    return {kind: counts for (language, kind), counts in stored(workbench.database).items() if language == "javascript"}
+def of_kind(workbench: Workbench, kind: str) -> dict[str, tuple[int, int, int]]:
+    return {language: counts for (language, of), counts in stored(workbench.database).items() if of == kind}
 
 
 def test_line_ends_of_the_document_are_kept(workbench: Workbench) -> None:
@@ -360,32 +366,49 @@ def test_the_menu_snoozes_and_wakes(workbench: Workbench) -> None:
     workbench.has_status(r"ngram k \d · 75 % · 50 tok/s")
 
 
+def is_quiet() -> None:
+    """Skip the test where other programs are busy."""
+    busy_percent = psutil.cpu_percent(interval=1.0)
+    if busy_percent > 25:
+        pytest.skip(f"the machine is busy ({busy_percent:.0f} %): a time measured now says nothing")
+
+
+@pytest.mark.slow
 def test_it_is_active_within_300_ms(workbench: Workbench) -> None:
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
-        pytest.skip("the machine is busy: a time measured now says nothing")
+    is_quiet()
     workbench.do("palette", title="Developer: Show Running Extensions")
     workbench.do("wait", selector=".runtime-extensions-editor .extension")
     rows = workbench.do("texts", selector=".runtime-extensions-editor .extension")
     workbench.press("Escape")
     (ours,) = [row for row in rows if "completer" in row]
     (activation_ms,) = re.findall(r"Activation: (\d+)ms", ours)
+    print(f"active after {activation_ms} ms")
     assert int(activation_ms) < 300
 
 
 def test_the_statistics_in_the_colours_of_the_editor(workbench: Workbench) -> None:
+    statistics_in_both_themes(workbench, "saved against plain decoding")
+
+
+def statistics_in_both_themes(workbench: Workbench, pattern: str) -> None:
     workbench.do("palette", title="completer: Show Statistics")
     for theme, is_dark in (("Dark", True), ("Light", False)):
         workbench.set(workbench__colorTheme=f"Default {theme} Modern")
-        eventually(lambda wanted=is_dark: _has_page(workbench, "saved against plain decoding", wanted))  # type: ignore[misc]
-        if os.environ.get("SCREENSHOTS"):
-            workbench.do("screenshot", file=str(SCREENSHOTS / f"statistics-{theme.lower()}.png"))
+        eventually(lambda wanted=is_dark: _has_page(workbench, pattern, wanted))  # type: ignore[misc]
+        picture(workbench, f"statistics-{theme.lower()}", 720)
     workbench.set()
 
 
-def _has_page(workbench: Workbench, text: str, is_dark: bool) -> bool:
+def picture(workbench: Workbench, name: str, height: int) -> None:
+    """For the README, where it is asked for."""
+    if os.environ.get("SCREENSHOTS"):
+        workbench.do("screenshot", file=str(SCREENSHOTS / f"{name}.png"), height=height)
+
+
+def _has_page(workbench: Workbench, pattern: str, is_dark: bool) -> bool:
     for said, background in workbench.do("frames"):
         brightness = sum(map(int, re.findall(r"\d+", background)[:3])) / 3
-        if text in said and (brightness < 128) == is_dark:
+        if re.search(pattern, said) and (brightness < 128) == is_dark:
             return True
     return False
 
@@ -463,13 +486,23 @@ def test_a_hostile_workspace_runs_nothing_and_the_carried_program_is_offered(bar
     assert __version__ in said.stdout
 
 
+BEGINNINGS = {
+    "mean.py": "def mean(values):\n    return sum(values) /",
+    "median.py": "def median(values):\n    ordered = sorted(values)\n    return ordered[len(ordered) //",
+    "point.ts": "class Point {\n  constructor(readonly x: number) {}\n\n  plus(other: Point) {\n    return",
+    "names.ts": "const names = ['Ada', 'Grace'];\nfor (const name of",
+}
+
+
 @pytest.mark.slow
 @pytest.mark.model("qwen2.5-coder-0.5b")
-def test_with_real_weights(vsix: Path, tmp_path: Path) -> None:
+def test_with_real_weights_and_its_statistics(vsix: Path, tmp_path: Path) -> None:
     begin = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) +"
     model = {"COMPLETER_CACHE_DIR": str(USER_CACHE), "COMPLETER_MODEL_TARGET": "qwen2.5-coder-0.5b"}
     workbench = Workbench(tmp_path / "w", vsix, real=model | {"COMPLETER_MODEL_DRAFT": "none"})
     file = workbench.write("numbers.py", begin)
+    for name, text in BEGINNINGS.items():
+        workbench.write(name, text)
     try:
         workbench.start()
         workbench.has_status("ready")
@@ -482,27 +515,39 @@ def test_with_real_weights(vsix: Path, tmp_path: Path) -> None:
         workbench.saved(file, f"{begin} fibonacci(n - 2)")
         workbench.has_status("tok/s")
         assert workbench.daemon()["rss_bytes"] > 500_000_000
-        eventually(lambda: ("python", "accepted") in stored(workbench.database))
+        for name in BEGINNINGS:
+            workbench.do("open", file=name)
+            workbench.type(" ")
+            assert workbench.do("ghost", pattern=".") != ""
+            workbench.press("Tab")
+        counts = eventually(lambda: len(found := of_kind(workbench, "accepted")) == 2 and found)
+        assert sum(count for count, *_ in counts.values()) == 1 + len(BEGINNINGS)
+        statistics_in_both_themes(
+            workbench, rf"[1-9]\d* completions, [1-9]\d* tokens(?s:.*)accepted\t{1 + len(BEGINNINGS)}\t"
+        )
     finally:
         workbench.stop()
 
 
 @pytest.mark.slow
 def test_from_the_request_to_the_ghost_text_in_60_ms(workbench: Workbench) -> None:
-    """At the 95th percentile, with an engine that answers at once."""
+    """95 of 100 times, with an engine that answers at once; the server's wait for the next key is part of it. How long
+    that wait is to be the server learns from the first keys, which are not counted.
+    """
+    is_quiet()
     opened(workbench, "", "", "file01.py", otherwise="and so on")
     took_ms = []
-    for _ in range(40):
+    for _ in range(80):
         workbench.do("watch")
         workbench.type("x")
         workbench.shows("and so on")
         shown_ms = workbench.do("watched")[-1][1]
         took_ms.append(shown_ms - workbench.last_request_s() * 1000)
         workbench.press("Escape", "Enter")
-    percentile = sorted(took_ms)[int(len(took_ms) * 0.95)]
-    print(f"median {sorted(took_ms)[len(took_ms) // 2]:.0f} ms, 95 % within {percentile:.0f} ms")
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
-        pytest.skip(f"the machine is busy: 95 % within {percentile:.0f} ms says nothing")
+    counted = sorted(took_ms[20:])
+    percentile = counted[int(len(counted) * 0.95)]
+    print([round(ms) for ms in took_ms])
+    print(f"median {counted[len(counted) // 2]:.0f} ms, 95 % within {percentile:.0f} ms")
     assert percentile <= 60
 
 
@@ -510,5 +555,4 @@ def test_the_package_is_small(vsix: Path) -> None:
     with zipfile.ZipFile(vsix) as package:
         (wheel,) = [entry for entry in package.infolist() if entry.filename.endswith(".whl")]
         assert Path(wheel.filename).name.startswith(f"completer_daemon-{__version__}-py3-none-")
-        others = sum(entry.compress_size for entry in package.infolist()) - wheel.compress_size
-    assert others < 1_000_000
+    assert vsix.stat().st_size < 1_000_000

@@ -80,7 +80,7 @@ class Workbench:
         for made in (self.home, self.files, self.engine, folder / "user/User", folder / "user/Machine"):
             made.mkdir(parents=True)
         self.script = Script(self.engine)
-        self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES} | (real or {})
+        self.variables = {name: str(folder / name.lower()) for name in paths.FOLDER_VARIABLES} | dict(real or {})
         self.runtime = Path(self.variables["COMPLETER_RUNTIME_DIR"])
         self.log = Path(self.variables["COMPLETER_STATE_DIR"]) / paths.log_file().name
         self.database = Path(self.variables["COMPLETER_DATA_DIR"]) / paths.statistics_file().relative_to(
@@ -253,7 +253,7 @@ class Workbench:
     def saved(self, file: Path, expected: str) -> None:
         """Save, and wait until the file on the disk is this."""
         self.press("Control+s")
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while (found := file.read_bytes().decode()) != expected and time.monotonic() < until_s:
             time.sleep(0.02)
         assert found == expected

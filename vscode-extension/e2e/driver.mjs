@@ -48,7 +48,7 @@ await context.addInitScript(() => {
     new Promise((resolve) => {
       let last = '';
       const end = () => {
-        clearTimeout(timer);
+        globalThis.clearTimeout(timer);
         waiting.delete(wake);
         resolve(last);
       };
@@ -56,15 +56,15 @@ await context.addInitScript(() => {
         last = frame[part];
         if (new RegExp(pattern).test(last)) end();
       };
-      const timer = setTimeout(end, timeoutMs);
+      const timer = globalThis.setTimeout(end, timeoutMs);
       waiting.add(wake);
     });
-  addEventListener('DOMContentLoaded', () => {
+  globalThis.addEventListener('DOMContentLoaded', () => {
     if (globalThis.top !== globalThis) return;
     const probe = document.createElement('div');
     probe.style.cssText = 'position: fixed; visibility: hidden; height: 1px; width: 1px';
     document.body.append(probe);
-    new ResizeObserver(look).observe(probe);
+    new globalThis.ResizeObserver(look).observe(probe);
     const change = () => {
       probe.style.width = probe.style.width === '1px' ? '2px' : '1px';
       requestAnimationFrame(change);
@@ -96,10 +96,10 @@ const commands = {
   into: ({ which }) => into(which),
   type: ({ text, delay = 15 }) => page.keyboard.type(text, { delay }),
   press: ({ key }) => page.keyboard.press(key),
-  ghost: () => painted('ghost', ''),
+  ghost: ({ pattern = '' }) => painted('ghost', pattern),
   wait_ghost: ({ text }) => painted('ghost', `^${text.replace(/[^\w\n ]/g, '\\$&')}$`),
   // From the next frame on, what is grey, and since when.
-  watch: () => page.evaluate(() => void (globalThis.frames_seen = [])).then(() => commands.ghost()).then(() => null),
+  watch: () => page.evaluate(() => void (globalThis.frames_seen = [])).then(() => painted('ghost', '')).then(() => null),
   watched: () =>
     page.evaluate(() => {
       const frames = globalThis.frames_seen;
@@ -123,7 +123,14 @@ const commands = {
     const seen = await Promise.all(page.frames().map((frame) => frame.evaluate(look).catch(() => null)));
     return seen.filter((one) => one !== null);
   },
-  screenshot: ({ file }) => page.screenshot({ path: file }).then(() => null),
+  // Of a window narrow enough for a page of text.
+  screenshot: async ({ file, height }) => {
+    const size = page.viewportSize();
+    await page.setViewportSize({ width: 960, height });
+    await painted('ghost', '');
+    await page.screenshot({ path: file });
+    await page.setViewportSize(size);
+  },
   strangers: () => [...strangers],
 };
 

@@ -48,8 +48,9 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
     this.early = undefined;
     this.feedback.shown(this.current, position);
     if (item === undefined || this.current === undefined) return [];
-    this.stream.shows(this.current.text);
-    return [shownItem(item, this.current.text)];
+    const text = this.current.give();
+    this.stream.shows(text);
+    return [shownItem(item, text)];
   }
 
   /** More of an item has arrived. */

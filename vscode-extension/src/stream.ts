@@ -57,8 +57,9 @@ export class Stream<Item> implements vscode.Disposable {
       if (token.isCancellationRequested) return [];
     }
     this.shows(suggestion.text);
+    const text = suggestion.give();
     // Asked like this, the editor would put what it shows first, unless it gets it again, behind the new one.
-    return isAutomatic || before === suggestion.text ? [suggestion.text] : [suggestion.text, before];
+    return isAutomatic || before === text ? [text] : [text, before];
   }
 
   /** The editor was given this text. */

@@ -21,6 +21,7 @@ export function isSamePlace(one: Place, other: Place): boolean {
 
 export class Suggestion<Item> {
   isDone = false;
+  private given = '';
   private waiting: (() => void)[] = [];
 
   /**
@@ -37,6 +38,12 @@ export class Suggestion<Item> {
 
   get text(): string {
     return this.shown;
+  }
+
+  /** The editor gets all that there is of it, to show. */
+  give(): string {
+    this.given = this.shown;
+    return this.given;
   }
 
   /** More of it has arrived. Whether that shows: what does not go on from the text before is not taken. */
@@ -68,11 +75,12 @@ export class Suggestion<Item> {
   /**
    * How much of it has been accepted when `inserted` is put in at the cursor, in all from its beginning; 0 where that
    * is typing, or something else. An editor does not say that a word or a line was accepted; typing inserts one
-   * character, or a line's end with its indentation, at a time. All of it at once is what the accept command reports.
+   * character, or a line's end with its indentation, at a time. All of it at once is what the accept command reports,
+   * as far as the editor has got it.
    */
   acceptedBy(inserted: string): number {
-    const rest = this.shown.slice(this.typed);
-    const isPart = inserted.length > 1 && inserted.trim() !== '' && inserted !== rest && rest.startsWith(inserted);
+    const isAll = inserted === this.shown.slice(this.typed) || inserted === this.given.slice(this.typed);
+    const isPart = !isAll && inserted.length > 1 && inserted.trim() !== '' && this.shown.startsWith(inserted, this.typed);
     return isPart ? this.typed + inserted.length : 0;
   }
 }

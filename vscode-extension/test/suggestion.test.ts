@@ -40,6 +40,14 @@ test('all of it is what the accept command reports', () => {
   assert.equal(suggestion('return a').acceptedBy('return a'), 0);
 });
 
+test('all of what the editor has got is all of it, though more has arrived since', () => {
+  const shown = suggestion('return a');
+  shown.give();
+  shown.grow('return a + b', true);
+  assert.equal(shown.acceptedBy('return a'), 0);
+  assert.equal(shown.acceptedBy('return'), 6);
+});
+
 test('what is accepted counts from the beginning of the item, which what is typed belongs to', () => {
   const shown = suggestion('console.log(a)', 3);
   assert.equal(shown.acceptedBy('sole'), 7);
