@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from adaptive import acceptance, counts, planner
+from adaptive import acceptance, counts, pending, planner
 from adaptive.context_key import Project
 from adaptive.controller import Controller
 from adaptive.cost import Cost
@@ -36,10 +36,10 @@ MECHANISMS: dict[str, Sequence[Patch]] = {
     "shift of a source's log-odds": ((acceptance, "SHIFT_RATE", 0.0),),
     "fading by trials": ((acceptance, "_KEPT", 1.0),),
     "match-length and confidence buckets": (
-        (planner, "match_bucket", lambda length: 3),
+        *((module, "match_bucket", lambda length, position=0: 3) for module in (acceptance, pending, planner)),
         (acceptance, "confidence_bucket", lambda probability: 3),
     ),
-    "counts by position": ((acceptance, "_LAST", 0),),
+    "first tokens apart from later ones": ((acceptance, "_LAST", 0),),
     "offers not chosen scored": ((Pending, "add", lambda self, offers: None),),
     "achieved rate in the index (plain's instead)": ((Learned, "rate", lambda self, plain_ms: 1.0 / plain_ms),),
     "chance that a completion ends": ((Learned, "goes_on", 1.0),),

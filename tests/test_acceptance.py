@@ -158,7 +158,7 @@ def test_an_offer_is_judged_as_far_as_the_text_goes(
     right = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
     wanted = [(position, position < right) for position in range(min(right + 1, len(pairs)))]
     assert [(position, accepted) for _, _, position, accepted in trials] == wanted
-    assert all(trial[:2] == ("ngram", match_bucket(match_length)) for trial in trials)
+    assert all(trial[:2] == ("ngram", match_bucket(match_length, trial[2])) for trial in trials)
     assert bool(len(pending)) == (right == len(pairs) < min(len(drafted), JUDGED))
 
 
@@ -167,6 +167,12 @@ def test_buckets_begin_at_their_edges() -> None:
     assert [match_bucket(edge - 1) for edge in MATCH_EDGES[1:]] == list(range(BUCKETS - 1))
     assert [confidence_bucket(edge) for edge in CONFIDENCE_EDGES] == list(range(len(CONFIDENCE_EDGES)))
     assert confidence_bucket(1.0) == len(CONFIDENCE_EDGES) - 1
+
+
+def test_a_token_counts_under_the_match_that_it_extends() -> None:
+    assert [match_bucket(1, position) for position in range(5)] == [0, 1, 2, 3, 3]
+    acceptance = after([("ngram", match_bucket(5), 1, False)] * 40)
+    assert acceptance.chances("ngram", 2, 5)[3] == acceptance.chance("ngram", match_bucket(5), 1) < 0.3
 
 
 def test_a_sudden_change_shows_in_some_forty_trials() -> None:
@@ -190,9 +196,10 @@ def test_the_draft_models_counts(probabilities: list[float], accepted: int, cut:
     acceptance.model_trials(probabilities, accepted, failed, stopped_below)
     counts = acceptance.counts[DRAFT_MODEL]
     stopped = stopped_below > 0.0 and accepted == len(probabilities)
-    assert counts.sum() == pytest.approx(accepted + failed + stopped)
+    assert counts.sum() == pytest.approx(accepted + failed + stopped, rel=0.03)  # the older ones have faded a little
     if not stopped:
-        assert counts[0].sum() == pytest.approx(accepted) and counts[1].sum() == pytest.approx(float(failed))
+        assert counts[0].sum() == pytest.approx(accepted, rel=0.03)
+        assert counts[1].sum() == pytest.approx(float(failed), rel=0.03)
     for stop_below in (0.0, 0.5, 0.95):
         chances = acceptance.model_chances(stop_below)
         assert len(chances) == POSITIONS
