@@ -44,3 +44,30 @@ async def test_no_text_reaches_logs_or_disk_at_any_log_level(script, tmp_path):
     assert list(tmp_path.rglob(f"*{CANARY}*")) == []
     log = next(path for path in files if path.suffix == ".log").read_text("utf-8")
     assert "a completion failed" in log and "ValueError" in log  # it does log, and says what failed
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("level", ["--quiet", "--verbose"])
+async def test_no_text_reaches_statistics_or_logs_with_a_model_that_learns(tiny_model, tmp_path, monkeypatch, level):
+    """The real command, engine and database; a daemon logs what the same command without an option would."""
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(tiny_model))
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
+    monkeypatch.setenv("COMPLETER_COMPLETION_MODE", "text")
+    project, stderr = tmp_path / "project", tmp_path / "stderr"
+    project.mkdir()
+    uri = (project / f"{CANARY}.py").as_uri()
+    command = f'exec "{sys.executable}" -m completer {level} lsp --in-process 2> "{stderr}"'
+    editor = await Editor.start("sh", "-c", command)
+    await editor.initialize(root=project.as_uri(), streaming=True)
+    await editor.has_status(message="ready", busy=False)
+    editor.open((project / "other.py").as_uri(), f"{CANARY}_2 = 1\n" * 3)
+    editor.open(uri, f"def {CANARY}():\n    return {CANARY} + ")
+    for _ in range(3):
+        for item in await editor.items(uri):
+            await editor.accept(item)
+        editor.type(uri, CANARY)
+    await editor.stop()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.read_bytes().startswith(b"SQLite format 3") for path in files)
+    assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
+    assert (level == "--verbose") == ("tokens" in stderr.read_text("utf-8"))
