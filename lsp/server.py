@@ -42,7 +42,7 @@ def silence_pygls() -> None:
 
 
 def note_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """asyncio tells what failed with its arguments, and with them the user's text: to the log goes only where it was."""
+    """asyncio would tell what failed with its arguments, and so the user's text: the log gets only where it was."""
     log.error("something failed in the event loop", exc_info=context.get("exception"))
 
 

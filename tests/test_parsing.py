@@ -36,6 +36,7 @@ def text(number: int, lines: int = 1500) -> str:
 @pytest.mark.parametrize("size", [1, 700, 1500])
 def test_a_text_is_forgotten_once_it_is_parsed(size):
     found = parser(PYTHON)
+    assert found is not None
     tree = parse(found, text(0).encode())
 
     def again(number: int) -> None:
@@ -49,6 +50,7 @@ def test_a_text_is_forgotten_once_it_is_parsed(size):
 def test_one_that_is_too_hard_is_forgotten_too():
     hard = b'import "./a";\n' + b'"' * 47_000
     found = parser(language("typescript"))
+    assert found is not None
     assert parse(found, hard) is None
     assert kept_bytes(lambda number: parse(found, hard + b"%d" % number)) < 20_000
 
