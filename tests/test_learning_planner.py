@@ -21,7 +21,8 @@ from completer.planner import FixedPlanner
 from completer.request import Choice, Draft, RoundState
 
 FLAT = CostTable.of("flat", {1: 45, 8: 46, 16: 50, 32: 70}, 20, 1)
-STEEP = CostTable.of("steep", {1: 66, 2: 103, 4: 107, 8: 141, 16: 153, 32: 212}, 42, 2)
+STEEP_MS = {1: 66.0, 2: 103.0, 4: 107.0, 8: 141.0, 16: 153.0, 32: 212.0}
+STEEP = CostTable.of("steep", STEEP_MS, 42, 2)
 SLOPED = CostTable.of("sloped", {1: 67, 2: 76, 4: 85, 8: 118, 16: 190, 32: 350}, 20, 1)
 TABLES = (FLAT, STEEP, SLOPED)
 NOISE = 0.15
@@ -75,6 +76,18 @@ def test_it_never_costs_more_than_one_per_cent(table: CostTable, adversary: str,
         traces = completions(84, ADVERSARIES[adversary], random.Random(seed), match=16)
         walked = learned_walk(traces, table, seed)
         assert walked.ms <= 1.01 * walked.plain_ms, (seed, walked)
+
+
+@pytest.mark.parametrize("widths", ["all widths", "all but one position"])
+def test_it_never_costs_more_when_passes_take_twice_as_long_from_now_on(widths: str) -> None:
+    """Half way through 2,000 rounds of plain decoding, in which drafts had been about worth their time."""
+    slower = {width: ms * (2.0 if width > 1 or widths == "all widths" else 1.0) for width, ms in STEEP_MS.items()}
+    for seed in range(3):
+        traces = completions(168, lambda _: 0.45, random.Random(seed), match=4)
+        own = controller(STEEP, seed)
+        before = learned_walk(traces[:84], STEEP, seed, own)
+        after = learned_walk(traces[84:], CostTable.of("slower", slower, 42, 2), seed, own)
+        assert before.ms <= 1.01 * before.plain_ms and after.ms <= 1.01 * after.plain_ms, (seed, before, after)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -15,10 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptive.context_key import Project
 from adaptive.controller import Controller
+from adaptive.costs import CostTable
 from adaptive.migrations import STEPS, migrations
 from adaptive.news import Key, News, SuggestionCount, SuggestionKey
+from adaptive.simulation import Simulation
 from adaptive.store import NewerStore, Store, StoreError, day_of
+from adaptive.synthetic import completions
 from adaptive.writer import Writer
 from tests.conftest import ROOT
 from tests.learning_process import ENVIRONMENT, PROJECT, play
@@ -272,6 +277,31 @@ def test_old_days_become_months_and_the_sums_stay(file: Path) -> None:
     store.roll_up(NOW_S + 2000 * DAY_S)
     assert list(store.tallies()) == []
     store.close()
+
+
+@pytest.mark.slow
+def test_a_million_completions_take_less_than_fifty_megabytes(file: Path) -> None:
+    """In two years, in twenty projects of three languages each."""
+    controller = Controller(clock_s=lambda: NOW_S, clock_ms=lambda: 0.0)
+    simulation = Simulation(CostTable.of("table", {1: 40, 8: 70, 32: 156}, 20), random.Random(1), 0.1)
+    traces = completions(60, lambda _: 0.7, random.Random(2), model_chance=lambda _: 0.8)
+    for index, traced in enumerate(traces):
+        project = Project(f"project-{index // 3}", f"name {index // 3}", f"/home/user/project-{index // 3}")
+        simulation.walk(traced, controller.planner(f"language-{index % 3}", project))
+    day_news = controller.take_news()
+    for key, news in day_news.keys.items():
+        news.tally.completions = 23
+        for kind in ("shown", "accepted", "rejected"):
+            day_news.suggestions[SuggestionKey(key.project_id, key.language, kind)] = SuggestionCount(23, 400, 400)
+    store = Store(file)
+    for day in range(730):
+        store.write(ENVIRONMENT, day_news, NOW_S + day * DAY_S)
+        if day % 30 == 29:
+            store.roll_up(NOW_S + day * DAY_S)
+    assert sum(tally.completions for *_, tally in store.tallies()) > 1_000_000
+    size = sum(part.stat().st_size for part in file.parent.iterdir())
+    store.close()
+    assert size < 50_000_000, size
 
 
 def test_every_step_is_known_by_name() -> None:

@@ -12,6 +12,9 @@ from completer.verify import draw
 
 _CATCH_UP_TOKENS = 64
 
+LOADING_TOKENS = 500
+"""Loading the model takes as long as reading so many tokens, about: some 0.5 to 1 s for 0.5B on a CPU."""
+
 
 class DraftModelSource:
     """Loads its model at the first draft, and again after `unload`.
@@ -53,11 +56,11 @@ class DraftModelSource:
         return self._target
 
     def lag_tokens(self, token_ids: Sequence[int]) -> int:
-        """Tokens the model would have to read before it could draft."""
+        """Tokens the model would have to read before it could draft; loading it counts as so many more."""
         if self._slot is not None:
             return len(token_ids) - self._slot.cache.length
         if self._prefix_cache is None:
-            return len(token_ids)
+            return len(token_ids) + (LOADING_TOKENS if self._target is None else 0)
         return self._prefix_cache.missing(self._context.document_id, token_ids)
 
     def offer(self, token_ids: Sequence[int], max_k: int, stop_below: float = 0.0) -> Draft:
