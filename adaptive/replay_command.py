@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from completer.errors import InputError
 
 if TYPE_CHECKING:

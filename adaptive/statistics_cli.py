@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from completer import paths
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from completer.errors import UsageError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from completer import __version__, paths
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from completer.errors import CompleterError
 from completer.notes import note
 

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable
 
-from completer.config import KEYS, Key, LoadedConfig, Value
+from completer.config import KEYS, Key, Value
+from completer.config_source import LoadedConfig
 
 
 def starter_file() -> str:

@@ -23,7 +23,8 @@ from packaging.requirements import Requirement
 
 from completer import __version__, machine, paths
 from completer.backends.cpu import library as kernels
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from completer.config_text import in_force
 from completer.errors import CompleterError, ConfigError
 from completer.files import write_file

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from completer.config import KEYS, ConfigSource, Key
+from completer.config import KEYS, Key
+from completer.config_source import ConfigSource
 
 
 def takes_config(*settings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -4,7 +4,8 @@ import os
 
 from completer import __version__, machine
 from completer.backends.cpu import library as kernels
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from completer.models.defaults import choose_defaults
 from completer.models.registry import KNOWN_MODELS
 from completer.models.store import installed_names

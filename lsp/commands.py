@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from completer.errors import CompleterError
 from completer.paths import statistics_file
 from lsp.connect import Bridge, DaemonUnavailable, reach_daemon

@@ -19,7 +19,8 @@ from filelock import FileLock, Timeout
 from pygls.protocol import lsp_method
 
 from completer import __version__
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from lsp import loopback
 from lsp.commission import complete
 from lsp.learning import Learner

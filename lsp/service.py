@@ -11,7 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from completer.errors import ConfigError
 from completer.request import CompletionRequest, RoundPlanner
 from lsp.arrival import Arrival

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 
 from completer import machine
 from completer.backends.cpu import library as kernels
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from completer.models.defaults import choose_defaults, projected_bytes
 from completer.models.registry import KNOWN_MODELS, KnownModel
 from completer.models.store import installed_names

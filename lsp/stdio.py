@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter
 
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from lsp.learning import Learner
 from lsp.server import CompleterServer, note_failure, silence_pygls
 from lsp.service import Service

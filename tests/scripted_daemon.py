@@ -9,7 +9,8 @@ from typing import Any
 from adaptive.context_key import Environment
 from adaptive.learning import Learning as Statistics
 from completer import logs, paths
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from lsp.daemon import run_daemon
 from lsp.endpoint import socket_path
 from lsp.learning import Learning, learn_from

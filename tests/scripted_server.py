@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from completer import logs, paths
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from lsp.stdio import serve_stdio
 from tests.scripted_engine import load_scripted, set_battery
 

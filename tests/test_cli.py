@@ -12,7 +12,8 @@ import pytest
 
 from completer import __version__, cli, paths
 from completer.cli import LAZY_COMMANDS, SECTIONS
-from completer.config import Config, ConfigSource
+from completer.config import Config
+from completer.config_source import ConfigSource
 from tests.conftest import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from completer.config import KEYS, Config, ConfigSource, PrivacyConfig
+from completer.config import KEYS, Config, PrivacyConfig
+from completer.config_source import ConfigSource
 from completer.config_text import in_force, starter_file
 from completer.draft.source import MAX_K
 from completer.errors import ConfigError, UsageError

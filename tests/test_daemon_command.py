@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from lsp.control import ask, retire_older
 from lsp.daemon import run_daemon
 from lsp.endpoint import socket_path
@@ -108,7 +108,7 @@ def test_a_folder_that_others_can_enter_is_refused(completer):
 def test_an_idle_daemon_of_an_older_protocol_is_retired_and_one_of_a_newer_is_not():
     older, newer = (socket_path().with_name(f"{os.getuid()}-{major}.sock") for major in (0, 2))
     code = (
-        "import os, sys, pathlib; from completer.config import ConfigSource; from lsp.daemon import run_daemon; "
+        "import os, sys, pathlib; from completer.config_source import ConfigSource; from lsp.daemon import run_daemon; "
         "run_daemon(ConfigSource(pathlib.Path('none'), os.environ), None, pathlib.Path(sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -14,7 +14,7 @@ import pytest
 
 from completer import doctor, paths
 from completer.backends.cpu import library as kernels
-from completer.config import ConfigSource
+from completer.config_source import ConfigSource
 from completer.doctor import Check
 from completer.models.checksum import sha256_of
 from completer.models.store import folder_of, write_record
