@@ -218,6 +218,8 @@ def test_what_became_of_suggestions_is_in_the_database(workbench: Workbench) -> 
         for key in keys:
             workbench.press(key)
             workbench.shows(rest[part:] if key == "Control+ArrowRight" else "")
+            if key == "Control+ArrowRight":
+                asked_at(workbench, 1, 2 + part)
         workbench.saved(file, begin + " " + {"accepted": rest, "partly": "return", "rejected": ""}[name])
     eventually(lambda: of_kind(workbench, "rejected").get("javascript", [0])[0] == 2)
     assert {kind: of_kind(workbench, kind)["javascript"] for kind in KINDS} == {

@@ -16,6 +16,7 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
   private current: Suggestion<InlineCompletionItem> | undefined;
   /** Of an item whose answer has not come yet. */
   private early: Chunk | undefined;
+  private dismissals = 0;
   private readonly stream: Stream<InlineCompletionItem>;
 
   /** client: the one that runs, if one does. */
@@ -40,8 +41,9 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
     if (texts !== undefined) return growing === undefined ? [] : texts.map((text) => shownItem(growing.item, text));
 
     const client = this.client();
+    const dismissals = this.dismissals;
     const item = client !== undefined && isWanted(document, isAutomatic) ? await ask(client, document, position, context, token) : undefined;
-    if (token.isCancellationRequested) return [];
+    if (token.isCancellationRequested || dismissals !== this.dismissals) return [];
     this.current?.end();
     this.current = item && suggestionOf(item, place);
     if (this.early !== undefined && this.early.id === this.current?.id) this.current.grow(this.early.insertText, this.early.done);
@@ -60,8 +62,9 @@ export class Provider implements vscode.InlineCompletionItemProvider, vscode.Dis
     else if (suggestion.grow(chunk.insertText, chunk.done)) void this.stream.grow(suggestion);
   }
 
-  /** The user does not want what is on the screen: no more of it is shown either. */
+  /** The user does not want what is on the screen: neither more of it is shown, nor what is on its way. */
   dismiss(): void {
+    this.dismissals += 1;
     this.feedback.reject();
     this.forget();
   }
