@@ -258,7 +258,9 @@ async def measure_model() -> None:
         else:
             empty += 1
         lines_ms.append((time.perf_counter() - began_s) * 1000)
-    print(f"In {len(lines_ms)} files of {FILE_LINES:,} lines with a hole to the end of a line, asked for as they open, ")
+    print(
+        f"In {len(lines_ms)} files of {FILE_LINES:,} lines with a hole to the end of a line, asked for as they open, "
+    )
     print(f"{empty} of them answered with nothing:\n")
     print("| ms | requests | p50 | p90 | longest | bar |\n|---|---|---|---|---|---|")
     for name, taken_ms in (("answer", answers_ms), ("whole first line", lines_ms)):
