@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from completer.backends.torch_target import TorchTarget
-from completer.draft.draft_model import DraftModelSource
+from completer.draft.draft_model import LOADING_TOKENS, DraftModelSource
 from completer.draft.ngram import NgramSource
 from completer.draft.offers import DraftSources
 from completer.draft.previous_suggestion import PreviousSuggestionSource
@@ -144,9 +144,10 @@ def test_a_draft_model_catches_up_with_what_its_cache_lacks_and_no_more(tokenize
     source = draft_source(target)
     start = context(tokenizer, "value = self\n" * 4)
     source.start(start)
-    assert source.lag_tokens(start.prompt_ids) == len(start.prompt_ids)
+    assert source.lag_tokens(start.prompt_ids) == len(start.prompt_ids) + LOADING_TOKENS
     draft = source.offer(start.prompt_ids, 4)
     assert source.catch_up_tokens == len(start.prompt_ids)
+    assert source.lag_tokens(start.prompt_ids) <= 1
     source.offer([*start.prompt_ids, *draft.token_ids, 7], 4)
     assert source.catch_up_tokens == 2  # its own last draft, never fed, and the bonus token
     source.start(start)
