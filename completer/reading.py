@@ -9,6 +9,7 @@ _GUESS_LINE_MS = 600.0
 _WEIGHT = 0.3
 _LINES, _GUESSED_LINES = 40, 20
 _SHARE_IN_TIME = 0.9
+_IN_HAND = 0.1  # the same pass takes so much longer from one moment to the next
 _LEAST_SHARE = 0.25
 _LEAST_TOKENS = 64
 
@@ -28,7 +29,7 @@ class Pace:
     def reading_ms(self, first_line_ms: float) -> float:
         """How long reading may take, so that nine first lines in ten are written by then; a quarter of it at least."""
         line_ms = sorted(self._lines_ms)[int(_SHARE_IN_TIME * len(self._lines_ms))]
-        return max(first_line_ms * _LEAST_SHARE, first_line_ms - line_ms)
+        return max(first_line_ms * _LEAST_SHARE, first_line_ms * (1.0 - _IN_HAND) - line_ms)
 
     def read(self, tokens: int, ms: float) -> None:
         """So many tokens were read in so long; few of them tell nothing, as narrow passes are slower."""

@@ -265,8 +265,7 @@ class CompleterServer(LanguageServer):
         return types.CompletionList(is_incomplete=True, items=[] if item is None else [popup_item(item, encoding)])
 
     def snooze(self, minutes: float) -> None:
-        self.session.privacy.snooze(minutes)
-        self.session.suggestions.give_up()
+        self.session.snooze(minutes)
         self.status.update()
 
     def set_options(self, given: Any) -> None:

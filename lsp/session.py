@@ -17,6 +17,9 @@ from lsp.options import Options
 from lsp.service import Service
 from lsp.suggestions import Suggestions
 
+REFUSAL_S = 0.05
+"""What was found about a file holds for so long: a request and the status that goes with it ask several times."""
+
 Notify = Callable[[str, dict[str, Any]], None]
 
 
@@ -32,6 +35,7 @@ class Session:
         self.edits = 0
         self.privacy = Privacy(clock_s=service.clock_s)
         self.privacy_error: ConfigError | None = None
+        self._refusals: dict[tuple[str, str], tuple[float, str | None]] = {}
         self.configured()
         self._context = ContextCollector(service.clock_s)
         self._roots: list[str] = []
@@ -39,6 +43,7 @@ class Session:
     def configured(self) -> None:
         """Take over the settings in force. Nothing is completed while those of privacy make no sense."""
         self.suggestions.forget()
+        self._refusals.clear()
         try:
             self.privacy.configure(self.service.config.privacy)
             self.privacy_error = None
@@ -92,7 +97,18 @@ class Session:
             return str(self.privacy_error)
         if document.text is None:
             return f"it is larger than service.max_document_bytes, {self.service.config.service.max_document_bytes:,}"
-        return self.privacy.refusal(document.uri, document.language)
+        asked, now_s = (document.uri, document.language), self.service.clock_s()
+        found_s, found = self._refusals.get(asked, (float("-inf"), None))
+        if now_s - found_s > REFUSAL_S:
+            found = self.privacy.refusal(*asked)
+            self._refusals = {asked: (now_s, found)}
+        return found
+
+    def snooze(self, minutes: float) -> None:
+        """Suggest nothing for so long; 0 wakes up."""
+        self.privacy.snooze(minutes)
+        self._refusals.clear()
+        self.suggestions.give_up()
 
     def request(self, place: Place) -> CompletionRequest:
         """What to ask the engine at a place, without the context of other files."""
