@@ -106,11 +106,8 @@ class Bridge:
         return 0 if self._is_shut_down else 1
 
     def _from_editor(self, body: bytes) -> None:
-        try:
-            message = json.loads(body)
-        except ValueError:
-            return
-        if not isinstance(message, dict):
+        message = _message(body)
+        if message is None:
             return
         with self._lock:
             if "method" not in message and message.get("id") not in self._asked_back:
@@ -225,3 +222,13 @@ class Bridge:
                 self._stdout.flush()
             except (OSError, ValueError):
                 self._is_over = True
+
+
+def _message(body: bytes) -> dict[str, Any] | None:
+    """None for what is no message: no JSON, or nested too deep, or not of the protocol's shape."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    is_message = isinstance(message, dict) and isinstance(message.get("id"), (int, str, type(None)))
+    return message if is_message and isinstance(message.get("method"), (str, type(None))) else None

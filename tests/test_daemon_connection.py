@@ -16,7 +16,7 @@ import pytest_asyncio
 from lsp.connect import reach_daemon
 from lsp.control import ask
 from lsp.endpoint import socket_path
-from lsp.frames import as_frame
+from lsp.frames import as_frame, frame
 from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 from tests.conftest import ROOT
 from tests.editor import AUTOMATIC, Editor, until, within
@@ -221,6 +221,25 @@ async def test_garbage_on_the_socket_harms_nobody(open_window):
         with await asyncio.to_thread(reach_daemon, str(socket_path()), []) as connection:
             connection.sendall(garbage)
     assert await suggestion(window) == SHOWN
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'{"jsonrpc": "2.0", "id": [1], "method": "textDocument/inlineCompletion", "params": {}}',
+        b'{"jsonrpc": "2.0", "id": {"a": 1}, "result": 3}',
+        b'{"jsonrpc": "2.0", "id": 7, "method": [5]}',
+        b'{"jsonrpc": "2.0", "method": "\xff"}',
+    ],
+    ids=["nested", "nested objects", "list for an id", "object for an id", "list for a method", "not UTF-8"],
+)
+async def test_an_editor_that_says_what_is_no_message_is_served_on(open_window, body):
+    window = await open_window()
+    window.stdin.write(frame(body))
+    assert await suggestion(window) == SHOWN
+    assert window.process.returncode is None
 
 
 async def test_a_second_window_costs_little_memory(open_window):

@@ -20,7 +20,13 @@ from tests.editor import AUTOMATIC, INVOKED, Editor, until, within
 
 WINDOWS, BURST = 4, 25
 PIECES = ["a", "x = 1", "    ", "\n", "\r\n", "\r", "😀", "é", "\f", "(", "))", "def f():\n    return 1\n", "\ud83d"]
-NONSENSE = [b"{", b"[1]", b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {"a": 1}}', b" " * 10**6]
+NONSENSE = [
+    b"{",
+    b"[1]",
+    b"[" * 10**5,
+    b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {"a": 1}}',
+    b" " * 10**6,
+]
 SETTLED_S = 30.0
 IDLE_TASKS = 4
 """The daemon itself, and the connection that asks it."""
