@@ -16,9 +16,6 @@ from adaptive.pending import Pending
 from completer.draft.source import MAX_K
 from completer.request import Choice, RoundOutcome, RoundState
 
-MARGIN_TOKENS = 0.04
-"""A draft must promise so many tokens more than plain decoding."""
-
 DRAFT_MODEL_MOST = 8
 STOPS_BELOW = (0.0, 0.3, 0.5, 0.7, 0.85)
 _SHORTEST_LOOK = 4.0
@@ -60,7 +57,7 @@ class LearningPlanner:
         """The choice of the highest index, drafting at most `room` tokens."""
         cost, learned = self._cost, self._learned
         rate = learned.rate(cost.plain_ms)
-        best, chosen = 1.0 - rate * cost.plain_ms + MARGIN_TOKENS, Choice()
+        best, chosen = 1.0 - rate * cost.plain_ms, Choice()
         if room < 1:
             return chosen
         for source in LOOKUPS:

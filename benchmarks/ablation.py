@@ -43,7 +43,6 @@ MECHANISMS: dict[str, Sequence[Patch]] = {
     "offers not chosen scored": ((Pending, "add", lambda self, offers: None),),
     "achieved rate in the index (plain's instead)": ((Learned, "rate", lambda self, plain_ms: 1.0 / plain_ms),),
     "chance that a completion ends": ((Learned, "goes_on", 1.0),),
-    "margin": ((planner, "MARGIN_TOKENS", 0.0),),
     "guard": ((Guard, "close", lambda self: None), (Guard, "credit", 1e9)),
     "plain decoding timed again": ((Learned, "must_compare", lambda self, plain_ms: False),),
     "exploration of the draft model": ((Learned, "may_explore", lambda self, lost_ms: False),),
