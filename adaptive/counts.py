@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adaptive.buckets import BUCKETS, POSITIONS, SOURCES
+from adaptive.buckets import BUCKETS, SOURCES
 from adaptive.priors import seed_means
 
 PRIOR_TRIALS = 20.0
@@ -13,14 +13,14 @@ HALF_LIFE_TRIALS = 256.0
 HALF_LIFE_DAYS = 14.0
 
 Counts = dict[str, np.ndarray]
-"""By source (2, BUCKETS, POSITIONS): trials that were accepted, trials that were not."""
+"""By source (2, BUCKETS): trials that were accepted, trials that were not."""
 
 CountNews = dict[str, tuple[float, np.ndarray]]
 """By source, the share of older counts that is still to be kept, and trials to be added."""
 
 
 def no_counts() -> Counts:
-    return {source: np.zeros((2, BUCKETS, POSITIONS)) for source in SOURCES}
+    return {source: np.zeros((2, BUCKETS)) for source in SOURCES}
 
 
 def with_news(counts: Counts, news: CountNews) -> Counts:
@@ -33,7 +33,7 @@ def with_news(counts: Counts, news: CountNews) -> Counts:
 
 def joined_news(older: CountNews, newer: CountNews) -> CountNews:
     """Both, one after the other."""
-    none = (1.0, np.zeros((2, BUCKETS, POSITIONS)))
+    none = (1.0, np.zeros((2, BUCKETS)))
     joined = {}
     for source in older.keys() | newer.keys():
         (kept, fresh), (kept_later, fresh_later) = older.get(source, none), newer.get(source, none)
@@ -53,7 +53,7 @@ def pulled(counts: np.ndarray, towards: np.ndarray, trials: float) -> np.ndarray
 
 
 def expected(*circles: Sequence[Counts]) -> dict[str, np.ndarray]:
-    """By source, what others let expect of a project: (BUCKETS, POSITIONS).
+    """By source, what others let expect of a project: (BUCKETS,).
 
     circles: of others, the closest first, such as projects in the same language and then all others. Each is pulled
     towards the next one, the last towards priors.toml.

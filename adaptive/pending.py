@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from adaptive.buckets import LOOKUPS, match_bucket
 from completer.request import Draft
 
-Trial = Callable[[str, int, int, bool], None]
-"""Called with source, bucket, position and whether the token was the text's."""
+Trial = Callable[[str, int, bool], None]
+"""Called with source, bucket and whether the token was the text's."""
 
 
 JUDGED = 10
@@ -40,7 +40,7 @@ class Pending:
             is_wrong = False
             for token_id in token_ids[: len(drafted) - done]:
                 is_wrong = token_id != drafted[done]
-                trial(source, match_bucket(match_length, done), done, not is_wrong)
+                trial(source, match_bucket(match_length, done), not is_wrong)
                 if is_wrong:
                     break
                 done += 1

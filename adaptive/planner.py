@@ -9,18 +9,14 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from adaptive.buckets import DRAFT_MODEL, LOOKUPS, POSITIONS, match_bucket
+from adaptive.buckets import DRAFT_MODEL, LOOKUPS
 from adaptive.cost import WIDEST, Cost
 from adaptive.learned import Learned, Seen
 from adaptive.pending import Pending
 from completer.draft.source import MAX_K
 from completer.request import Choice, RoundOutcome, RoundState
 
-MARGIN_TOKENS = 0.04
-"""A draft must promise so many tokens more than plain decoding."""
-
 DRAFT_MODEL_MOST = 8
-STOPS_BELOW = (0.0, 0.3, 0.5, 0.7, 0.85)
 _SHORTEST_LOOK = 4.0
 """Catching up with a whole prompt is paid once and serves all rounds to come: at least so many tokens."""
 
@@ -60,7 +56,7 @@ class LearningPlanner:
         """The choice of the highest index, drafting at most `room` tokens."""
         cost, learned = self._cost, self._learned
         rate = learned.rate(cost.plain_ms)
-        best, chosen = 1.0 - rate * cost.plain_ms + MARGIN_TOKENS, Choice()
+        best, chosen = 1.0 - rate * cost.plain_ms, Choice()
         if room < 1:
             return chosen
         for source in LOOKUPS:
@@ -76,15 +72,15 @@ class LearningPlanner:
 
     def _draft_model_instead(self, state: RoundState, rate: float, room: int, best: float) -> Choice | None:
         """A draft of the draft model where its index is higher than `best`, or might be and trying costs little."""
-        index, choice = self._draft_model(state, rate, room)
+        index, k = self._draft_model(state, rate, room)
         if index > best:
-            return choice
+            return Choice(DRAFT_MODEL, k)
         lost_ms = (best - index) / rate
         if self._rounds and self._learned.may_explore(lost_ms):
-            hoped, choice = self._draft_model(state, rate, room, optimism=1.0)
+            hoped, k = self._draft_model(state, rate, room, optimism=1.0)
             if hoped > best:
                 self._learned.explored(lost_ms)
-                return choice
+                return Choice(DRAFT_MODEL, k)
         return None
 
     def observe(self, outcome: RoundOutcome) -> Seen:
@@ -113,65 +109,34 @@ class LearningPlanner:
 
     def _observe_healing(self, outcome: RoundOutcome) -> None:
         """The offers begin with what is retyped: only the draft that was verified is known without it."""
-        offer = outcome.state.offers.get(outcome.choice.source)
+        source = outcome.choice.source
+        offer = outcome.state.offers.get(source)
         if offer is not None:
-            source, acceptance = outcome.choice.source, self._learned.acceptance
-            failed = outcome.accepted < len(outcome.draft) and not outcome.cut_by_stop
-            for position in range(outcome.accepted + failed):
-                bucket = match_bucket(offer.match_length, position)
-                acceptance.trial(source, bucket, position, position < outcome.accepted)
+            self._learned.acceptance.trials(source, offer.match_length, outcome.accepted, outcome.has_failed)
 
     def _observe_draft_model(self, outcome: RoundOutcome) -> None:
-        draft, choice = outcome.draft, outcome.choice
-        failed = outcome.accepted < len(draft) and not outcome.cut_by_stop
-        stopped = choice.stop_below if len(draft) < choice.k and not outcome.healing else 0.0
-        self._learned.acceptance.model_trials(draft.token_probs, outcome.accepted, failed, stopped)
+        self._learned.acceptance.trials(DRAFT_MODEL, 1, outcome.accepted, outcome.has_failed)
         if not outcome.healing:  # those that retype are drafted too
-            self._cost.observe_draft(len(draft) + (stopped > 0.0), outcome.catch_up_tokens, outcome.draft_ms)
+            self._cost.observe_draft(len(outcome.draft), outcome.catch_up_tokens, outcome.draft_ms)
 
-    def _best_k(self, chances: Sequence[float], rate: float) -> tuple[float, int]:
-        """The best index of a looked-up draft whose tokens have these chances, and its k."""
+    def _best_k(self, chances: Sequence[float], rate: float, token_ms: float = 0.0) -> tuple[float, int]:
+        """The best index of a draft whose tokens have these chances and take so long to draft, and its k."""
         verify_ms, goes_on = self._cost.verify_ms, self._learned.goes_on
         best, best_k = -math.inf, 0
         tokens = survives = 1.0
         for k, chance in enumerate(chances, start=1):
             survives *= chance * goes_on
             tokens += survives
-            index = tokens - rate * (verify_ms[k + 1] + self._cost.overhead_ms)
+            index = tokens - rate * (verify_ms[k + 1] + self._cost.overhead_ms + k * token_ms)
             if index > best:
                 best, best_k = index, k
         return best, best_k
 
-    def _draft_model(self, state: RoundState, rate: float, room: int, optimism: float = 0.0) -> tuple[float, Choice]:
-        """The best index of a draft by the draft model, and how to get it.
-
-        optimism: standard deviations by which the target may like its tokens better than is known.
-        """
-        cost, acceptance, goes_on = self._cost, self._learned.acceptance, self._learned.goes_on
-        best, choice = -math.inf, Choice()
-        fixed_ms = cost.overhead_ms + self._catch_up_ms(state)
-        for stop_below in STOPS_BELOW:
-            tokens = survives = width = begun = 1.0
-            draft_ms = 0.0
-            chances = acceptance.model_chances(stop_below)
-            for k in range(1, room + 1):
-                drafted, accepted, doubt = chances[min(k, POSITIONS) - 1]
-                if optimism:
-                    accepted = min(drafted, accepted + optimism * doubt)
-                draft_ms += begun * cost.draft_step_ms
-                begun *= drafted  # a draft goes on whether or not it is right
-                width += begun
-                survives *= accepted * goes_on
-                tokens += survives
-                index = tokens - rate * (self._verify_ms(width) + draft_ms + fixed_ms)
-                if index > best:
-                    best, choice = index, Choice(DRAFT_MODEL, k, stop_below)
-        return best, choice
-
-    def _verify_ms(self, width: float) -> float:
-        low = int(width)
-        verify_ms = self._cost.verify_ms
-        return verify_ms[low] + (width - low) * (verify_ms[low + 1] - verify_ms[low])
+    def _draft_model(self, state: RoundState, rate: float, room: int, optimism: float = 0.0) -> tuple[float, int]:
+        """The best index of a draft by the draft model, and its k."""
+        chances = self._learned.acceptance.chances(DRAFT_MODEL, 1, room, optimism)
+        index, k = self._best_k(chances, rate, self._cost.draft_step_ms)
+        return index - rate * self._catch_up_ms(state), k
 
     def _catch_up_ms(self, state: RoundState) -> float:
         """What this round has to bear of it."""

@@ -22,11 +22,10 @@ def priors() -> dict[str, Any]:
 
 @functools.cache
 def seed_means() -> dict[str, np.ndarray]:
-    """By source, the assumed chance of acceptance by bucket and position: (BUCKETS, POSITIONS), read-only."""
+    """By source, the assumed chance of acceptance by bucket: (BUCKETS,), read-only."""
     means = {}
     for source in SOURCES:
-        prior = priors()[source]
-        table = np.array([prior["first"], prior["later"]], float).T
+        table = np.array(priors()[source]["chance"], float)
         table.setflags(write=False)
         means[source] = table
     return means

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptive.buckets import BUCKETS, POSITIONS, SOURCES
+from adaptive.buckets import BUCKETS, SOURCES
 from adaptive.context_key import Environment, Project
 from adaptive.counts import Counts, no_counts
 from adaptive.news import Key, KeyNews, Known, News
@@ -48,7 +48,7 @@ def counts_of(profile: Mapping[str, Any]) -> dict[str, Counts]:
         counts = no_counts()
         for source in SOURCES:
             table = np.array(sources[source], float)
-            if table.shape != (2, BUCKETS, POSITIONS) or not ((table >= 0.0) & (table <= _MOST)).all():
+            if table.shape != (2, BUCKETS) or not ((table >= 0.0) & (table <= _MOST)).all():
                 raise ValueError(f"counts of {source} in {language}")
             counts[source] = table
         languages[str(language)] = counts

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from sqlite_utils import Database
 
-from adaptive.buckets import BUCKETS, POSITIONS, SOURCES
+from adaptive.buckets import BUCKETS, SOURCES
 from adaptive.context_key import Environment, Project
 from adaptive.cost import Cost
 from adaptive.counts import Counts, faded, no_counts, with_news
@@ -252,7 +252,7 @@ class Store:
         for row in self._db.query("select source, counts from acceptance where key = ?", [key_id]):
             table = np.frombuffer(row["counts"], "<f4").astype(float)
             if row["source"] in SOURCES and table.size == counts[row["source"]].size:
-                counts[row["source"]] = table.reshape(2, BUCKETS, POSITIONS)
+                counts[row["source"]] = table.reshape(2, BUCKETS)
         return counts
 
     def _add_tally(self, key_id: int, day: str, tally: Tally) -> None:

@@ -60,8 +60,7 @@ class Tally:
         source.plain_ms += seen.tokens * seen.plain_ms
         source.draft_ms += outcome.draft_ms
         source.verify_ms += outcome.verify_ms
-        failed = outcome.accepted < drafted and not outcome.cut_by_stop
-        for position in range(outcome.accepted + failed):
+        for position in range(outcome.accepted + outcome.has_failed):
             column = min(position, POSITIONS - 1)
             source.at_risk[column] += 1
             source.accepted_at[column] += position < outcome.accepted

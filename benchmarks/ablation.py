@@ -35,19 +35,15 @@ MECHANISMS: dict[str, Sequence[Patch]] = {
     "nothing": (),
     "shift of a source's log-odds": ((acceptance, "SHIFT_RATE", 0.0),),
     "fading by trials": ((acceptance, "_KEPT", 1.0),),
-    "match-length and confidence buckets": (
-        *((module, "match_bucket", lambda length, position=0: 3) for module in (acceptance, pending, planner)),
-        (acceptance, "confidence_bucket", lambda probability: 3),
+    "match-length buckets": tuple(
+        (module, "match_bucket", lambda length, position=0: 3) for module in (acceptance, pending)
     ),
-    "first tokens apart from later ones": ((acceptance, "_LAST", 0),),
     "offers not chosen scored": ((Pending, "add", lambda self, offers: None),),
     "achieved rate in the index (plain's instead)": ((Learned, "rate", lambda self, plain_ms: 1.0 / plain_ms),),
     "chance that a completion ends": ((Learned, "goes_on", 1.0),),
-    "margin": ((planner, "MARGIN_TOKENS", 0.0),),
     "guard": ((Guard, "close", lambda self: None), (Guard, "credit", 1e9)),
     "plain decoding timed again": ((Learned, "must_compare", lambda self, plain_ms: False),),
     "exploration of the draft model": ((Learned, "may_explore", lambda self, lost_ms: False),),
-    "confidence stops of the draft model": ((planner, "STOPS_BELOW", (0.0,)),),
     "draft model": ((planner, "DRAFT_MODEL_MOST", 0),),
     "priors of other projects": ((counts, "PRIOR_TRIALS", 1e-9), (acceptance, "PRIOR_TRIALS", 1e-9)),
     "costs followed while running": (

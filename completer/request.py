@@ -143,6 +143,11 @@ class RoundOutcome:
     catch_up_tokens: int
     healing: bool = False
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a drafted token was judged, and not accepted."""
+        return self.accepted < len(self.draft) and not self.cut_by_stop
+
 
 class RoundPlanner(Protocol):
     def choose(self, state: RoundState) -> Choice: ...

@@ -139,7 +139,7 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
 
 
 def _sum(sources: dict[str, list[list[list[float]]]]) -> float:
-    return sum(trials for table in sources.values() for outcome in table for row in outcome for trials in row)
+    return sum(trials for table in sources.values() for outcome in table for trials in outcome)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "completer-statistics"}', '{"format": "x", "version": 1}'])

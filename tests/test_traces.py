@@ -68,23 +68,23 @@ def test_the_held_out_half() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_a_new_project_in_a_known_language_gains_from_its_first_thirty_rounds_on(table: CostTable) -> None:
+def test_after_thirty_rounds_in_a_new_project_of_a_known_language_it_gains_as_if_it_knew_it(table: CostTable) -> None:
     """Nine tenths of what a controller gains there that has been through the whole project before."""
-    first_ms = converged_ms = plain_ms = 0.0
-    for seed in range(5):
+    ours_ms = converged_ms = plain_ms = 0.0
+    for seed in range(2):
         known = new_controller(table, seed)
         walked(known, traces("tune"), table, seed)
         for project, language in sorted({(t.project, t.language) for t in traces("held_out")}):
             new = [t for t in traces("held_out") if (t.project, t.language) == (project, language)]
             settled = new_controller(table, seed)
             walked(settled, [*traces("tune"), *new], table, seed)
-            start, count = Walked(), 0
-            while start.rounds < 30 and count < len(new):
-                start.add(walked(known, new[count : count + 1], table, seed))
-                count += 1
-            again = walked(settled, new[:count], table, seed)
-            first_ms, converged_ms, plain_ms = first_ms + start.ms, converged_ms + again.ms, plain_ms + start.plain_ms
-    assert plain_ms - first_ms >= 0.9 * (plain_ms - converged_ms)
+            rounds = 0
+            while rounds < 30:
+                rounds += walked(known, [new.pop(0)], table, seed).rounds
+            ours, converged = walked(known, new, table, seed), walked(settled, new, table, seed)
+            ours_ms, converged_ms = ours_ms + ours.ms, converged_ms + converged.ms
+            plain_ms += ours.plain_ms
+    assert plain_ms - ours_ms >= 0.9 * (plain_ms - converged_ms)
 
 
 @pytest.mark.slow
