@@ -138,7 +138,7 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
     assert merged([one])["languages"] == one["languages"]
 
 
-def _sum(sources: dict[str, list[list[list[float]]]]) -> float:
+def _sum(sources: dict[str, list[list[float]]]) -> float:
     return sum(trials for table in sources.values() for outcome in table for trials in outcome)
 
 
