@@ -5,7 +5,7 @@ a moment after it is gone, as editors insert what was accepted before they say s
 """
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -82,6 +82,8 @@ class Feedback:
         self._text_of = text_of
         self._items: OrderedDict[str, Item] = OrderedDict()
         self._displays: dict[str, _Display] = {}
+        self._accepted: deque[str] = deque(maxlen=_REMEMBERED)  # ids of suggestions: what comes late for one is nothing
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
         self._editor_tells = False
 
     def answered(self, item: Item | None) -> None:
@@ -96,7 +98,7 @@ class Feedback:
         if len(self._items) > _REMEMBERED:
             self._items.popitem(last=False)
         display = self._displays.get(suggestion.id)
-        if display is None and not self._editor_tells:
+        if display is None and not self._editor_tells and suggestion.id not in self._accepted:
             self._display(suggestion)
         elif display is not None and display.is_leaving:  # it is back
             display.timer.cancel()
@@ -104,7 +106,7 @@ class Feedback:
 
     def did_show(self, item_id: str) -> None:
         """From the first of these on, the editor's word counts, not the answer."""
-        item = self._items.get(item_id)
+        item = self._pending(item_id)
         if item is not None and (not self._editor_tells or item.suggestion.id not in self._displays):
             if item.suggestion.id in self._displays:
                 self._displays.pop(item.suggestion.id).timer.cancel()
@@ -117,6 +119,7 @@ class Feedback:
             return
         self._end(display)
         suggestion = item.suggestion
+        self._accepted.append(suggestion.id)
         self._record_parts(display, item.begin)
         self._record("accepted", suggestion, len(suggestion.text) - item.begin)
         line = item.place.prefix[item.place.prefix.rfind("\n") + 1 :]
@@ -131,6 +134,9 @@ class Feedback:
             display.partly_accepted = max(display.partly_accepted, item.begin + max(0, chars))
 
     def rejected(self, item_id: str) -> None:
+        item = self._items.get(item_id)
+        if item is not None and item.suggestion.id in self._ended and item.suggestion.id not in self._displays:
+            return
         display, _ = self._acted_on(item_id)
         if display is not None:
             self._conclude(display)
@@ -146,7 +152,7 @@ class Feedback:
 
     def _acted_on(self, item_id: str) -> tuple[_Display | None, Item | None]:
         """What the user acts on has been shown."""
-        item = self._items.get(item_id)
+        item = self._pending(item_id)
         if item is None:
             return None, None
         if item.suggestion.id not in self._displays:
@@ -154,6 +160,10 @@ class Feedback:
         display = self._displays[item.suggestion.id]
         self._shown(display)
         return display, item
+
+    def _pending(self, item_id: str) -> Item | None:
+        item = self._items.get(item_id)
+        return item if item is not None and item.suggestion.id not in self._accepted else None
 
     def _shown(self, display: _Display) -> None:
         if not display.is_shown and not display.is_ended:
@@ -189,6 +199,7 @@ class Feedback:
         display.is_ended = True
         display.timer.cancel()
         self._displays.pop(display.suggestion.id, None)
+        self._ended.append(display.suggestion.id)
 
     def _look_again(self, suggestion: Suggestion, item: Item, needle: str) -> None:
         text = self._text_of(item.place.uri)

@@ -218,3 +218,35 @@ def test_what_is_said_of_unknown_items_is_let_pass(screen):
     screen.feedback.partially_accepted("x", 3)
     screen.feedback.rejected("x")
     assert screen.events == []
+
+
+def test_what_comes_late_for_an_accepted_suggestion_is_nothing(screen):
+    suggestion = suggested()
+    first, later = item(suggestion), item(suggestion, 6)
+    screen.feedback.answered(first)
+    screen.clock.wait(1)
+    screen.feedback.accepted(first.id)
+    counted = screen.counted
+    screen.feedback.answered(later)
+    screen.clock.wait(1)
+    screen.feedback.did_show(later.id)
+    screen.feedback.partially_accepted(later.id, 3)
+    screen.feedback.rejected(first.id)
+    screen.feedback.accepted(later.id)
+    screen.feedback.answered(None)
+    screen.clock.wait(10)
+    assert screen.counted == counted == [("shown", len(TEXT)), ("accepted", len(TEXT))]
+
+
+def test_a_suggestion_is_rejected_once_until_it_is_shown_again(screen):
+    shown = item(suggested())
+    once = [("shown", len(TEXT)), ("rejected", len(TEXT))]
+    screen.feedback.answered(shown)
+    screen.clock.wait(1)
+    screen.feedback.rejected(shown.id)
+    screen.feedback.rejected(shown.id)
+    assert screen.counted == once
+    screen.feedback.answered(shown)
+    screen.clock.wait(1)
+    screen.feedback.rejected(shown.id)
+    assert screen.counted == once * 2
