@@ -59,7 +59,7 @@ def _release(given: list[bytes]) -> None:
     """
     usual = sys.getrefcount(given[0])
     for i in range(1, len(given)):
-        if len(given[i]) > 1:  # shorter ones are the interpreter's own
+        if given[i]:  # the empty one is the interpreter's own; all others were made for this parse alone
             for _ in range(sys.getrefcount(given[i]) - usual):
                 ctypes.pythonapi.Py_DecRef(ctypes.py_object(given[i]))
     given.clear()

@@ -47,6 +47,12 @@ def test_a_text_is_forgotten_once_it_is_parsed(size):
     assert kept_bytes(again) < 20_000
 
 
+def test_nothing_adds_up_over_many_parses():
+    found = parser(PYTHON)
+    assert found is not None
+    assert kept_bytes(lambda number: parse(found, b"import os\n" * 8), settled=100, times=1000) < 2_000
+
+
 def test_one_that_is_too_hard_is_forgotten_too():
     hard = b'import "./a";\n' + b'"' * 47_000
     found = parser(language("typescript"))
