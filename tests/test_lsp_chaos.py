@@ -160,25 +160,29 @@ def usage(pid: int) -> tuple[int, int, int]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("steps", [300, pytest.param(5000, marks=pytest.mark.slow)])
-async def test_chaos(script, monkeypatch, steps):
+@pytest.mark.parametrize(
+    ("steps", "deadly", "settled"), [(300, 150, 225), pytest.param(12_000, 2_400, 6_000, marks=pytest.mark.slow)]
+)
+async def test_chaos(script, monkeypatch, steps, deadly, settled):
+    """deadly: the first steps, in which daemons and windows are killed; settled: when the last daemon's caches, which
+    have upper limits, are full, so that its memory is to grow no more."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("COMPLETER_SERVICE_IDLE_EXIT_MINUTES", "1")
     script.write(otherwise="value = 1\nother = 2\n", chunk=4)
     chaos = Chaos(script, seed=steps)
     await chaos.start()
     try:
-        half_way: dict[str, Any] = {}
+        settled_status: dict[str, Any] = {}
         for number in range(steps):
-            await chaos.step(may_kill=number < steps // 2)
+            await chaos.step(may_kill=number < deadly)
             if number % BURST == BURST - 1:
                 await chaos.settle()
                 (script.folder / "calls").unlink()
-            if number == steps * 3 // 4:
-                half_way = await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS)
-                before = usage(half_way["pid"])
+            if number == settled:
+                settled_status = await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS)
+                before = usage(settled_status["pid"])
         status = await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS)
-        assert (status["pid"], status["connections"]) == (half_way["pid"], WINDOWS)
+        assert (status["pid"], status["connections"]) == (settled_status["pid"], WINDOWS)
         rss_bytes, files, threads = usage(status["pid"])
         assert rss_bytes < before[0] * 1.05
         assert abs(files - before[1]) <= 2 and threads <= before[2]
