@@ -120,11 +120,13 @@ class Feedback:
         self._end(display)
         suggestion = item.suggestion
         self._accepted.append(suggestion.id)
-        self._record_parts(display, item.begin)
-        self._record("accepted", suggestion, len(suggestion.text) - item.begin)
+        begin = max(item.begin, display.partly_accepted)  # the editor may name the item of before the part
+        self._record_parts(display, begin)
+        chars = len(suggestion.text) - begin
+        self._record("accepted", suggestion, chars)
         line = item.place.prefix[item.place.prefix.rfind("\n") + 1 :]
         needle = line + suggestion.text[item.begin :]
-        self._later(KEPT_S, lambda: self._look_again(suggestion, item, needle))
+        self._later(KEPT_S, lambda: self._look_again(suggestion, item.place.uri, needle, chars))
 
     def partially_accepted(self, item_id: str, accepted_length: int) -> None:
         """accepted_length: in UTF-16 units of the item's text, in all so far."""
@@ -201,10 +203,10 @@ class Feedback:
         self._displays.pop(display.suggestion.id, None)
         self._ended.append(display.suggestion.id)
 
-    def _look_again(self, suggestion: Suggestion, item: Item, needle: str) -> None:
-        text = self._text_of(item.place.uri)
+    def _look_again(self, suggestion: Suggestion, uri: str, needle: str, chars: int) -> None:
+        text = self._text_of(uri)
         if text is not None:
-            self._record("kept" if needle in text else "removed", suggestion, len(suggestion.text) - item.begin)
+            self._record("kept" if needle in text else "removed", suggestion, chars)
 
     def _record(self, kind: Kind, suggestion: Suggestion, chars: int) -> None:
         request = suggestion.request

@@ -180,13 +180,14 @@ def test_partial_acceptance_is_counted_once_and_in_utf16_units(screen):
     assert screen.counted == [("shown", len(TEXT)), ("partially_accepted", 10), ("rejected", len(TEXT) - 10)]
 
 
-def test_accepting_the_rest_after_a_part_of_it(screen):
+@pytest.mark.parametrize("begin", [0, 6])
+def test_accepting_the_rest_after_a_part_of_it(screen, begin):
     suggestion = suggested()
     screen.feedback.answered(item(suggestion))
     screen.feedback.partially_accepted(item(suggestion).id, 6)
-    rest = item(suggestion, begin=6)
-    screen.feedback.answered(rest)
-    screen.feedback.accepted(rest.id)
+    named = item(suggestion, begin)
+    screen.feedback.answered(named)
+    screen.feedback.accepted(named.id)
     screen.clock.wait(10)
     kinds = dict(screen.counted)
     assert kinds == {"shown": len(TEXT), "partially_accepted": 6, "accepted": len(TEXT) - 6}
