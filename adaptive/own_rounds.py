@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from adaptive.buckets import LOOKUPS
 from adaptive.trace import Offers, Traced
+from completer.prefix_cache import common_prefix_length
 from completer.request import Draft, RoundOutcome
 
 NOTHING = (0, 0, 0)
@@ -63,6 +64,5 @@ class OwnRounds:
     def _judged(self, position: int, draft: Draft | None) -> _Offer:
         if draft is None:
             return NOTHING
-        pairs = zip(draft.token_ids, self._written[position:], strict=False)
-        right = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(draft), len(self._written) - position))
+        right = common_prefix_length(draft.token_ids, tuple(self._written[position : position + len(draft)]))
         return draft.match_length, len(draft), right

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptive.trace import Offers, Traced
+from completer.backends.target import read
 from completer.draft.source import MAX_K, DraftContext, DraftSource
 from completer.engine import Engine, never
 from completer.holes import Hole
@@ -33,7 +34,6 @@ TYPED_CHARS = 6
 """At most so many characters are typed against a suggestion before the next one is asked for."""
 
 _LINE = re.compile(r"[^\n]*\n")
-_READ_WIDTH = 128
 _JUDGED_WIDTH = 32
 
 
@@ -147,8 +147,7 @@ class Recorder:
         begin = len(written.prompt.token_ids) + written.first - 1
         cache = self._draft_caches.acquire(written.request.document_id, token_ids).cache
         cache.crop(min(cache.length, begin))
-        while cache.length < begin:
-            self._draft_model.forward(cache, token_ids[cache.length : min(cache.length + _READ_WIDTH, begin)], rows=0)
+        read(self._draft_model, cache, token_ids[cache.length : begin])
         judged: list[int] = []
         for start in range(begin, len(token_ids) - 1, _JUDGED_WIDTH):
             end = min(start + _JUDGED_WIDTH, len(token_ids) - 1)
@@ -166,13 +165,12 @@ def hole_classes(count: int) -> dict[str, int]:
 
 def _lines_end(text: str, cursor: int) -> int:
     """Behind the last of the lines that are typed, its line end left out: it is there when one types above it."""
-    end, lines = cursor, 0
+    lines = 0
     for line in _LINE.finditer(text, cursor):
-        end = line.end() - 1
         lines += bool(line[0].strip())
         if lines == TYPED_LINES:
-            return end
-    return len(text.rstrip("\n")) if lines < TYPED_LINES else end
+            return line.end() - 1
+    return len(text.rstrip("\n"))
 
 
 def _offers(source: DraftSource, context: DraftContext, written: _Written) -> Offers:
@@ -181,8 +179,7 @@ def _offers(source: DraftSource, context: DraftContext, written: _Written) -> Of
     token_ids = written.token_ids
     for position in range(written.first, len(token_ids)):
         draft = source.offer([*context.prompt_ids, *token_ids[:position]], MAX_K)
-        pairs = zip(draft.token_ids, token_ids[position:], strict=False)
-        right = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(draft), len(token_ids) - position))
+        right = common_prefix_length(draft.token_ids, tuple(token_ids[position : position + len(draft)]))
         for column, value in zip(
             (offers.match, offers.length, offers.accepted), (draft.match_length, len(draft), right), strict=True
         ):

@@ -79,10 +79,15 @@ def _add_planners(places: dict[Place, dict[str, float]], completions: Sequence[T
         places[_place(traced, table)]["oracle"] += oracle_ms(traced, table)
 
 
-def _controlled(completions: Sequence[Traced], table: CostTable, seed: int) -> dict[Place, float]:
-    """From a cold start, with the machine's costs as a calibration gives them."""
+def cold_controller(table: CostTable, seed: int) -> Controller:
+    """One that has learned nothing, with the machine's costs as a calibration gives them."""
     controller = Controller(clock_s=lambda: 0.0, clock_ms=lambda: 0.0, rng=random.Random(seed))
     controller.cost.replace(table.cost())
+    return controller
+
+
+def _controlled(completions: Sequence[Traced], table: CostTable, seed: int) -> dict[Place, float]:
+    controller = cold_controller(table, seed)
     simulation = Simulation(table, random.Random(seed), NOISE)
     run: dict[Place, float] = defaultdict(float)
     for traced in completions:

@@ -17,13 +17,12 @@ from unittest import mock
 
 from adaptive import acceptance, counts, pending, planner
 from adaptive.context_key import Project
-from adaptive.controller import Controller
 from adaptive.cost import Cost
 from adaptive.costs import CostTable, read_tables
 from adaptive.guard import Guard
 from adaptive.learned import Learned
 from adaptive.pending import Pending
-from adaptive.replay import NOISE
+from adaptive.replay import NOISE, cold_controller
 from adaptive.simulation import Simulation, walk_all
 from adaptive.synthetic import completions
 from adaptive.trace import Traced, joined, read_trace, trace_files
@@ -90,16 +89,10 @@ def _without(patches: Sequence[Patch]) -> Iterator[None]:
         yield
 
 
-def _controller(table: CostTable, seed: int) -> Controller:
-    controller = Controller(clock_s=lambda: 0.0, clock_ms=lambda: 0.0, rng=random.Random(seed))
-    controller.cost.replace(table.cost())
-    return controller
-
-
 def _relative_time(traces: Sequence[Traced], table: CostTable, seeds: int) -> float:
     times = []
     for seed in range(seeds):
-        controller, simulation = _controller(table, seed), Simulation(table, random.Random(seed), NOISE)
+        controller, simulation = cold_controller(table, seed), Simulation(table, random.Random(seed), NOISE)
         walked = walk_all(
             traces, simulation, lambda t, c=controller: c.planner(t.language, Project(t.project, t.project, ""))
         )
@@ -112,7 +105,7 @@ def _worst_loss(table: CostTable, seeds: int) -> float:
     for chance in ADVERSARIES.values():
         for seed in range(seeds):
             traces = completions(84, chance, random.Random(seed), match=16)
-            controller, simulation = _controller(table, seed), Simulation(table, random.Random(seed), NOISE)
+            controller, simulation = cold_controller(table, seed), Simulation(table, random.Random(seed), NOISE)
             walked = walk_all(traces, simulation, lambda t, c=controller: c.planner(t.language))
             worst = max(worst, walked.ms / walked.plain_ms - 1.0)
     return worst

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from completer.backends.target import Target
-
-_READ_WIDTH = 64
+from completer.backends.target import Target, read
 
 
 def pass_ms(
@@ -17,8 +15,7 @@ def pass_ms(
     context_tokens + max(widths) of them, of real text.
     """
     cache = target.new_cache(context_tokens + max(widths))
-    for start in range(0, context_tokens, _READ_WIDTH):
-        target.forward(cache, token_ids[start : min(start + _READ_WIDTH, context_tokens)], rows=0)
+    read(target, cache, token_ids[:context_tokens])
     times: dict[int, list[float]] = {width: [] for width in widths}
     for turn in range(repeats + 1):
         for width in widths:

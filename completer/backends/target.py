@@ -55,3 +55,9 @@ class Target(Protocol):
 
         The row of a position has seen that position and those before it, never one behind it.
         """
+
+
+def read(target: Target, cache: KVCache, token_ids: Sequence[int]) -> None:
+    """Append token_ids to cache, in passes of the target's width, and answer for none of them."""
+    for start in range(0, len(token_ids), target.prefill_width):
+        target.forward(cache, token_ids[start : start + target.prefill_width], rows=0)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from completer.backends.target import read
 from completer.engine import Engine
 from completer.evaluation.problems import Problem
 from completer.languages import language
@@ -67,9 +68,7 @@ def _plain(engine: Engine, problem: Problem) -> Completed:
         prefix, suffix, middle = (tokenizer.special_id(name) for name in names)
         prompt_ids = [*begin, prefix, *before, suffix, *after, middle]
     cache = engine.target.new_cache(len(prompt_ids) + request.max_tokens)
-    width = engine.target.prefill_width
-    for start in range(0, len(prompt_ids) - 1, width):
-        engine.target.forward(cache, prompt_ids[start : min(start + width, len(prompt_ids) - 1)], rows=0)
+    read(engine.target, cache, prompt_ids[:-1])
     written: list[int] = []
     text, last, stop_reason = "", prompt_ids[-1], "max_tokens"
     while len(written) < request.max_tokens:
