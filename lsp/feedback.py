@@ -147,6 +147,7 @@ class Feedback:
         """The editor is gone: nothing more is to be learned of what it had."""
         for display in [*self._displays.values()]:
             self._end(display)
+        self._items.clear()
 
     def _display(self, suggestion: Suggestion) -> None:
         display = _Display(suggestion, self._later(SHOWN_S, lambda: self._shown(display)))

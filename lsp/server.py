@@ -58,6 +58,13 @@ class Protocol(LanguageServerProtocol):
                 self._send_response(data["id"], error=error.to_response_error())
             raise
 
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """As in pygls, which keeps each connection's protocol, and so its documents, in a cache of all connections."""
+        return types.METHOD_TO_TYPES.get(method, (None, None))[0]
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        return types.METHOD_TO_TYPES.get(method, (None, None))[1]
+
     def drop_requests(self) -> None:
         """End whatever is still being answered."""
         for future in [*self._request_futures.values()]:
@@ -206,9 +213,9 @@ class CompleterServer(LanguageServer):
         finally:
             self.service.worker.on_state.remove(self._state_changed)
             self.service.on_config.remove(self._config_changed)
-            self.session.suggestions.give_up()
             self._completions.stop_warming()
             self.feedback.close()
+            self.session.end()
             self.protocol.set_writer(_Nowhere())
             self.protocol.drop_requests()
             writer.close()

@@ -79,6 +79,12 @@ class Session:
         self._context.closed(uri)
         self.suggestions.give_up(uri)
 
+    def end(self) -> None:
+        """The editor is gone. Its texts do not wait for the garbage collector to find out."""
+        self.suggestions.forget()
+        for document in [*self.documents]:
+            self.closed(document.uri)
+
     def text_of(self, uri: str) -> str | None:
         """None where it is not open, or too large."""
         document = self.documents.get(uri)

@@ -34,8 +34,8 @@ class Suggestion:
         self.typed_chars = 0
         self.result: CompletionResult | None = None
         self.error: Exception | None = None
-        self.cancel: Callable[[], None] = lambda: None
-        self.hurry: Callable[[], None] = lambda: None
+        self.cancel: Callable[[], None] = _nothing
+        self.hurry: Callable[[], None] = _nothing
         self.watchers: list[Callable[[], None]] = []
         """Called when the text has grown or is_done."""
         self._change: asyncio.Future[None] | None = None
@@ -48,10 +48,15 @@ class Suggestion:
             self._announce()
 
     def finish(self, error: Exception | None) -> None:
-        """Nothing more will come. Without a result before, it was cancelled or failed."""
+        """Nothing more will come. Without a result before, it was cancelled or failed.
+
+        It lets go of its job, which knows it, too: the texts of both would wait for the garbage collector.
+        """
         if not self.is_done:
             self.is_done, self.error = True, error
             self._announce()
+        self.cancel = self.hurry = _nothing
+        self.watchers.clear()
 
     def _announce(self) -> None:
         if self._change is not None and not self._change.done():
@@ -109,6 +114,10 @@ class Suggestion:
             return begin[len(prefix) :] + self.text
         is_same_line = prefix[prefix.rfind("\n") :] == begin[begin.rfind("\n") :]
         return self.text if is_same_line else ""
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)

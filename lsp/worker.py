@@ -130,10 +130,14 @@ class Worker:
 
     def _serve(self) -> None:
         while not self._is_closing:
-            job = self._next()
-            if job is not None:
-                self._work(job)
+            self._turn()
         self._engine = None
+
+    def _turn(self) -> None:
+        """Of its own, so that nothing refers to a job that is done while there is no other."""
+        job = self._next()
+        if job is not None:
+            self._work(job)
 
     def _next(self) -> Job[Any] | None:
         """The next job; None when there was something else to do."""

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completer.context import collector as context
-from completer.context.collector import LINES_AFTER, LINES_BEFORE, ContextCollector, estimate_tokens
-from completer.context.passages import MAX_CHARS, MAX_LINES, MIN_LINES, split
+from completer.context.collector import LINES_AFTER, LINES_BEFORE, ContextCollector
+from completer.context.passages import MAX_CHARS, MAX_LINES, MIN_LINES, Passage, split
 from completer.request import ContextChunk
 from completer.source_text import read_text
 
@@ -66,7 +66,7 @@ def editor(tmp_path: Path) -> Editor:
 
 
 def cost(chunks: Iterable[ContextChunk]) -> int:
-    return sum(estimate_tokens(f"{chunk.path}\n{chunk.text}") + 1 for chunk in chunks)
+    return sum(Passage("", chunk).tokens for chunk in chunks)
 
 
 def texts(chunks: Iterable[ContextChunk]) -> str:
@@ -408,15 +408,6 @@ def test_what_is_imported_but_no_text_is_left_out(editor: Editor) -> None:
     editor.open("a.py", "import b, c\n")
     editor.read_imports("a.py")
     assert editor.chunks("a.py") == ()
-
-
-def test_tokens_are_counted_by_whom_the_caller_names() -> None:
-    collector = ContextCollector(count_tokens=lambda text: 100)
-    for name in ("b", "c", "d"):
-        collector.opened(name, f"/p/{name}.py", "python", function(name, "invoice"))
-    collector.opened("a", "/p/a.py", "python", "invoice\n")
-    assert len(collector.chunks("a", 0, 300, everything)) == 2
-    assert len(collector.chunks("a", 0, 303, everything)) == 3
 
 
 LINES = st.sampled_from(

@@ -1,25 +1,35 @@
 """One daemon for all windows: real processes, real sockets, an engine by script."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 import stat
 import sys
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
 import pytest_asyncio
 
+from completer import paths
+from completer.config_source import ConfigSource
 from lsp.connect import reach_daemon
 from lsp.control import ask
 from lsp.endpoint import socket_path
 from lsp.frames import as_frame, frame
 from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
+from lsp.server import CompleterServer
+from lsp.service import Service
+from lsp.suggestions import Suggestion
+from lsp.text import Text
 from tests.conftest import ROOT
 from tests.editor import AUTOMATIC, Editor, until, within
+from tests.scripted_engine import load_scripted
 
 pytestmark = pytest.mark.asyncio
 URI = "file:///project/cart.py"
@@ -93,6 +103,39 @@ async def test_closing_one_window_of_four_leaves_the_others_alone(open_window):
     for window in (windows[0], windows[2], windows[3]):
         assert await suggestion(window) == SHOWN
     assert (await daemon_status())["connections"] == 3
+
+
+async def test_nothing_is_kept_of_a_window_that_closed(script):
+    script.write(writes=WHOLE)
+    service = Service(ConfigSource(paths.config_file(), {}), load_scripted(script.folder))
+    server, reader = CompleterServer(service), asyncio.StreamReader()
+    session = weakref.ref(server.session)
+    document = {"uri": URI, "languageId": "python", "version": 1, "text": BEGIN}
+    place = {"textDocument": {"uri": URI}, "position": {"line": 1, "character": 4}, "context": {"triggerKind": 1}}
+
+    def send(method: str, **message: Any) -> None:
+        reader.feed_data(as_frame({"jsonrpc": "2.0", "method": method, **message}))
+
+    def texts() -> int:
+        return sum(isinstance(kept, (Suggestion, Text)) for kept in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    of_others = texts()
+    try:
+        served = asyncio.create_task(server.serve(reader, Mock()))
+        send("initialize", id=1, params={"capabilities": {}})
+        send("textDocument/didOpen", params={"textDocument": document})
+        send("textDocument/inlineCompletion", id=2, params=place)
+        await until(script.calls)
+        send("exit")
+        await within(served)
+        await until(lambda: texts() == of_others)
+        del server, send, served
+        await until(lambda: gc.collect() >= 0 and session() is None)
+    finally:
+        gc.enable()
+        service.close()
 
 
 async def test_a_window_that_is_killed_leaves_the_others_alone(open_window, script):

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from completer.context.imports import Imports
 from completer.context.layout import EDITED, IMPORTED, OPEN, Layout
@@ -37,11 +36,6 @@ _MOST_OUTLINES = 256
 _MOST_CHARS = 20_000
 
 IsAllowed = Callable[[str], bool]
-
-
-def estimate_tokens(text: str) -> int:
-    """Seldom fewer than a tokenizer makes of code."""
-    return len(text.encode("utf-8", "replace")) // 3
 
 
 @dataclass(slots=True)
@@ -86,11 +80,8 @@ class _Document:
 class ContextCollector:
     """What one editor has open. All methods belong to one thread, but for read_imports, which may run in another."""
 
-    def __init__(
-        self, clock_s: Callable[[], float] = time.monotonic, count_tokens: Callable[[str], int] = estimate_tokens
-    ) -> None:
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._tokens_of = lru_cache(4096)(lambda chunk: count_tokens(f"{chunk.path}\n{chunk.text}") + 1)
         self._documents: dict[str, _Document] = {}
         self._revisions = itertools.count(1)
         self._opened_or_closed = 0
@@ -111,7 +102,7 @@ class ContextCollector:
             text=text,
             revision=self._opened_or_closed,
             used_s=self._clock_s(),
-            layout=Layout(self._tokens_of),
+            layout=Layout(),
             imports=Imports(language_by_id(language), real_path, root) if real_path else None,
             opened_text=text,
         )

@@ -25,8 +25,7 @@ _FEW_PASSAGES = 50
 class Layout:
     """The passages before one document's text."""
 
-    def __init__(self, tokens_of: Callable[[ContextChunk], int]) -> None:
-        self._tokens_of = tokens_of
+    def __init__(self) -> None:
         self._given: list[Passage] = []
         self._ranked: list[Passage] = []
         self._budget_tokens = 0
@@ -49,10 +48,9 @@ class Layout:
         self._ranked = [passage for passage in best if not passage.is_mostly_in(lines)]
         wanted, left_tokens = set(), self._budget_tokens
         for passage in self._ranked:
-            tokens = self._tokens_of(passage.chunk)
-            if tokens <= left_tokens:
+            if passage.tokens <= left_tokens:
                 wanted.add(passage)
-                left_tokens -= tokens
+                left_tokens -= passage.tokens
         self._given = [passage for passage in self._given if passage in wanted]
 
     def fill(
@@ -64,21 +62,20 @@ class Layout:
         verdicts: dict[str, bool] = {}
         seen, left_tokens = set(lines), self._budget_tokens
         for passage in chain(self._given, self._ranked):
-            tokens = self._tokens_of(passage.chunk)
-            if tokens > left_tokens or passage in chosen or passage.is_mostly_in(seen):
+            if passage.tokens > left_tokens or passage in chosen or passage.is_mostly_in(seen):
                 continue
             if passage.path not in verdicts:
                 verdicts[passage.path] = is_allowed(passage.path)
             if verdicts[passage.path]:
                 chosen[passage] = None
                 seen |= passage.lines
-                left_tokens -= tokens
+                left_tokens -= passage.tokens
         self._given = list(chosen)
         return tuple(self._beginning(budget_tokens))
 
     def _beginning(self, budget_tokens: int) -> Iterable[ContextChunk]:
         for passage in self._given:
-            budget_tokens -= self._tokens_of(passage.chunk)
+            budget_tokens -= passage.tokens
             if budget_tokens < 0:
                 return
             yield passage.chunk

@@ -16,6 +16,7 @@ MAX_LINES = 32
 MAX_CHARS = 1600
 _MAX_LINE_CHARS = 400
 _MIN_TELLING_CHARS = 8
+_BYTES_OF_TOKEN = 3
 _WORD = re.compile(r"[^\W\d]\w{2,}")
 
 
@@ -36,6 +37,11 @@ class Passage:
 
     path: str
     chunk: ContextChunk
+
+    @cached_property
+    def tokens(self) -> int:
+        """What a prompt spends on it, estimated; seldom less than a tokenizer makes of code."""
+        return len(f"{self.chunk.path}\n{self.chunk.text}".encode("utf-8", "replace")) // _BYTES_OF_TOKEN + 1
 
     @cached_property
     def words(self) -> frozenset[str]:

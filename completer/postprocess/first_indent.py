@@ -25,7 +25,7 @@ def drop_first_indent(text: str, context: FilterContext) -> str:
         return text
     column = indent_of(context.current_line_prefix + indent + "|")
     level = context.level_width if context.language.opens_block(first.text) else 0
-    return re.sub(rf"\n{indent}", "\n", text) if indent_of(second.text) >= column + level else text
+    return text.replace("\n" + indent, "\n") if indent_of(second.text) >= column + level else text
 
 
 def _is_deep_enough(context: FilterContext) -> bool:

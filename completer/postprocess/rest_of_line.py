@@ -7,6 +7,7 @@ from completer.postprocess.lines import Line, word_chars
 
 _MIN_WORD_CHARS = 3
 _MOST_CHARS = 80
+_WORD_CHAR = re.compile(r"\w")
 
 
 def drop_repeated_rest(text: str, context: FilterContext) -> str:
@@ -30,4 +31,6 @@ def hold_repeated_rest(text: str, context: FilterContext) -> str:
 
 
 def _ends_with(rest: str, text: str) -> bool:
-    return re.search((r"\b" if re.match(r"\w", rest) else "") + re.escape(rest) + r"\Z", text) is not None
+    """With the whole of it: not `items)` with `s)`."""
+    before = text.removesuffix(rest)
+    return before != text and not (_WORD_CHAR.match(rest) and _WORD_CHAR.match(before[-1:]))
