@@ -161,7 +161,7 @@ def usage(pid: int) -> tuple[int, int, int]:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("steps", "deadly", "settled"), [(300, 150, 225), pytest.param(5_000, 1_000, 2_500, marks=pytest.mark.slow)]
+    ("steps", "deadly", "settled"), [(300, 150, 225), pytest.param(5_000, 2_400, 2_500, marks=pytest.mark.slow)]
 )
 async def test_chaos(script, monkeypatch, steps, deadly, settled):
     """deadly: the first steps, in which daemons and windows are killed; settled: from when on memory is to be flat."""
