@@ -9,7 +9,7 @@ _GUESS_LINE_MS = 600.0
 _WEIGHT = 0.3
 _LINES, _GUESSED_LINES = 40, 20
 _SHARE_IN_TIME = 0.9
-_IN_HAND = 0.1  # the same pass takes so much longer from one moment to the next
+_IN_HAND = 0.2  # a pass takes up to twice as long from one minute to the next, on a machine that others share
 _LEAST_SHARE = 0.25
 _LEAST_TOKENS = 64
 

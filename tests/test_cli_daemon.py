@@ -23,9 +23,10 @@ from tests.editor import until, within
 
 pytestmark = pytest.mark.asyncio
 LITTLE = {
-    "bench": ("--quick", "--holes", "1", "--minutes", "0.1"),
-    "verify": ("--limit", "1"),
-    "tune": ("--holes", "3"),
+    "bench": ("--draft", "none", "--quick", "--holes", "1", "--minutes", "0.1"),
+    "verify": ("--draft", "none", "--limit", "1"),
+    "tune": ("--draft", "none", "--holes", "3"),
+    "eval holes": ("--limit", "1"),
 }
 """Options with which a command that measures takes little time."""
 
@@ -109,12 +110,12 @@ async def test_a_daemon_that_dies_meanwhile_is_told(daemon, start, script, tmp_p
     assert process.returncode == 1 and "the daemon ended while it completed; run the command again" in stderr
 
 
-@pytest.mark.parametrize("command", [pytest.param("bench", marks=pytest.mark.slow), "verify", "tune"])
+@pytest.mark.parametrize("command", [pytest.param("bench", marks=pytest.mark.slow), "verify", "tune", "eval holes"])
 async def test_measuring_has_the_daemon_unload_its_model_first(daemon, run, script, tmp_path, tiny_model, command):
     await run("complete", tmp_path / "a.py")
     assert (await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS))["model"] == "ready"
     example = ROOT / "benchmarks" / "cart.py"
-    measured = await run(command, example, "--target", tiny_model, "--draft", "none", *LITTLE[command])
+    measured = await run(*command.split(), example, "--target", tiny_model, *LITTLE[command])
     assert "the running daemon has unloaded its model" in measured.stderr
     assert (await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS))["model"] == "unloaded"
 

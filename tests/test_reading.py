@@ -41,7 +41,7 @@ def test_the_time_in_which_nine_lines_in_ten_are_written_is_kept_free():
     pace = Pace()
     for ms in range(0, 400, 10):
         pace.wrote_line(ms)
-    assert pace.reading_ms(1500) == 1350 - 360
+    assert pace.reading_ms(1500) == 1200 - 360
     for _ in range(40):
         pace.wrote_line(5000.0)
     assert pace.reading_ms(1500) == 375
