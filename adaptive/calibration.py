@@ -1,11 +1,11 @@
 """What passes cost on this machine, measured in some three seconds, right after the models were loaded."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from adaptive.costs import CostTable
-from completer.engine import Engine
+from completer.engine import Engine, never
 from completer.passes import pass_ms
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -28,10 +28,16 @@ class Measured:
         return CostTable.now("this machine", cost)
 
 
-def measure(engine: Engine, text: str, seconds: float = SECONDS, with_draft_model: bool = True) -> Measured:
+def measure(
+    engine: Engine,
+    text: str,
+    seconds: float = SECONDS,
+    with_draft_model: bool = True,
+    cancelled: Callable[[], bool] = never,
+) -> Measured:
     """text: of source code, repeated where it is short. At least one time per width, however long that takes.
 
-    with_draft_model: time its steps too, for which it is loaded.
+    with_draft_model: time its steps too, for which it is loaded. Who cancels gets nothing that is of use.
     """
     token_ids = engine.tokenizer.encode(text)
     token_ids = (token_ids * (1 + (_CONTEXT + max(WIDTHS)) // max(1, len(token_ids))))[: _CONTEXT + max(WIDTHS)]
@@ -39,8 +45,8 @@ def measure(engine: Engine, text: str, seconds: float = SECONDS, with_draft_mode
     verify_ms: dict[int, list[float]] = {width: [] for width in WIDTHS}
     draft_ms: list[float] = []
     draft_model = engine.draft_target() if with_draft_model else None
-    while not verify_ms[1] or time.monotonic() < end:
-        for width, times in pass_ms(engine.target, token_ids, _CONTEXT, WIDTHS, repeats=1).items():
+    while not cancelled() and (not verify_ms[1] or time.monotonic() < end):
+        for width, times in pass_ms(engine.target, token_ids, _CONTEXT, WIDTHS, 1, cancelled).items():
             verify_ms[width] += times
         if draft_model is not None:
             draft_ms += pass_ms(draft_model, token_ids, _CONTEXT, (1,), repeats=3)[1]

@@ -80,6 +80,11 @@ class Controller:
         with self.lock:
             self.cost.replace(Cost.measured(verify_ms, draft_ms))
 
+    def refine(self, verify_ms: Mapping[int, Sequence[float]]) -> None:
+        """Take over how times of passes by width, measured at leisure, relate to one another."""
+        with self.lock:
+            self.cost.reshape(verify_ms)
+
     def record(self, event: SuggestionEvent, project: Project = NO_PROJECT) -> None:
         """Count what became of a suggestion."""
         with self.lock:

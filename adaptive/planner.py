@@ -155,9 +155,9 @@ class LearningPlanner:
         )
 
     def _most_in_time(self, state: RoundState) -> int:
-        """The longest draft whose round ends before the deadline; the shortest where none does."""
+        """The longest draft whose round ends before the deadline, one token at least; any where it is too late."""
         if state.deadline_ms is None or state.first_line_done:
             return MAX_K
         left_ms = state.deadline_ms - self._clock_ms()
         fitting = bisect_right(self._cost.verify_ms, left_ms - self._cost.overhead_ms, lo=1) - 1
-        return max(1, fitting - 1)
+        return max(1, fitting - 1) if fitting else MAX_K

@@ -215,6 +215,7 @@ class Engine:
             )
         )
         deadline_ms = None if request.deadline_ms is None else started_ms + request.deadline_ms
+        first_line_ms = None if request.first_line_ms is None else started_ms + request.first_line_ms
         max_tokens = min(request.max_tokens, self.limits.max_tokens)
         stops = Stops(
             language=language(request.language),
@@ -239,7 +240,7 @@ class Engine:
             sampling=request.sampling,
             rng=rng,
             max_tokens=max_tokens,
-            deadline_ms=deadline_ms,
+            deadline_ms=min((ms for ms in (deadline_ms, first_line_ms) if ms is not None), default=None),
             now_ms=self._clock_ms,
         )
 

@@ -98,7 +98,10 @@ PLAIN = "none"
 
 @dataclass(frozen=True, slots=True)
 class RoundState:
-    """What a planner may look at before a round. offers: drafts of the lookup sources by name, empty ones left out."""
+    """What a planner may look at before a round. offers: drafts of the lookup sources by name, empty ones left out.
+
+    deadline_ms: of the engine's clock, by which the first line is wanted.
+    """
 
     offers: Mapping[str, Draft]
     draft_lag_tokens: int | None

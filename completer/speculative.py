@@ -22,7 +22,8 @@ from completer.verify import Verified, greedy_verify, rejection_verify
 class Decoding:
     """One completion in progress. token_ids: prompt, then everything emitted; remainder: bytes still to be retyped.
 
-    max_tokens: most tokens to emit, those that retype the remainder left out. prefill_ms: spent before the first round.
+    max_tokens: most tokens to emit, those that retype the remainder left out. deadline_ms: of now_ms, by when the
+    first line is wanted. prefill_ms: spent before the first round.
     """
 
     target: Target

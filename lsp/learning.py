@@ -5,12 +5,11 @@ the learning itself is `adaptive`'s.
 import inspect
 import logging
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adaptive.context_key import Environment
-from adaptive.controller import Controller
 from adaptive.environment import environment_of
 from adaptive.learning import Learning as Statistics
 from completer.config import Config
@@ -39,6 +38,9 @@ class Learner(Protocol):
 
     def record(self, event: SuggestionEvent) -> None: ...
 
+    def rested(self, engine: Any, cancelled: Callable[[], bool]) -> None:
+        """Nobody needs the engine for now. Called in its thread; to return as soon as cancelled() says so."""
+
     def close(self) -> None: ...
 
 
@@ -49,6 +51,9 @@ class NothingLearned(LogSink):
 
     def plan(self, config: Config, request: CompletionRequest, is_automatic: bool) -> RoundPlanner:
         return fixed_planner(config.speculation.source, config.speculation.k, config.speculation.stop_below)
+
+    def rested(self, engine: Any, cancelled: Callable[[], bool]) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -63,6 +68,7 @@ class Learning:
         self._environment: Environment | None = None
         self._statistics: Statistics | None = None
         self._fixed = NothingLearned()
+        self._is_refined = False
 
     @property
     def notice(self) -> str:
@@ -70,6 +76,7 @@ class Learning:
 
     def loaded(self, engine: "Engine", config: Config) -> None:
         """An engine was loaded: go on from what is known of its models. Called in the engine's thread."""
+        self._is_refined = False
         environment = environment_of(config)
         if environment == self._environment:
             return
@@ -77,8 +84,16 @@ class Learning:
         statistics = Statistics(environment, self._store)
         statistics.wait(KNOWN_S)
         if statistics.controller.cost.is_relative:
-            _calibrate(statistics.controller, engine)
+            statistics.controller.calibrate(_pass_ms(engine))
         self._statistics, self._environment = statistics, environment
+
+    def rested(self, engine: "Engine", cancelled: Callable[[], bool]) -> None:
+        """Passes are timed again once after each load: the first time, other programs may have been starting, too."""
+        if self._statistics is not None and not self._is_refined:
+            times = _pass_ms(engine, cancelled)
+            if not cancelled():
+                self._statistics.controller.refine(times)
+                self._is_refined = True
 
     def plan(self, config: Config, request: CompletionRequest, is_automatic: bool) -> RoundPlanner:
         """The settings' where they name a source or forbid drafts, else the controller's."""
@@ -116,11 +131,12 @@ def _place(document_id: str, workspace: str) -> tuple[Path | None, Path | None]:
     return file, Path(workspace) if workspace else None
 
 
-def _calibrate(controller: Controller, engine: "Engine") -> None:
-    """With some code that is sure to be here."""
+def _pass_ms(engine: "Engine", cancelled: Callable[[], bool] = lambda: False) -> Mapping[int, Sequence[float]]:
+    """Over some code that is sure to be here."""
     from adaptive.calibration import measure
 
-    measured = measure(engine, inspect.getsource(inspect), with_draft_model=False)
-    controller.calibrate(measured.verify_ms)
-    medians = (f"{width}: {statistics.median(times):.1f}" for width, times in measured.verify_ms.items())
-    log.info("ms of a pass by positions: %s", ", ".join(medians))
+    times = measure(engine, inspect.getsource(inspect), with_draft_model=False, cancelled=cancelled).verify_ms
+    if not cancelled():
+        medians = (f"{width}: {statistics.median(each):.1f}" for width, each in times.items())
+        log.info("ms of a pass by positions: %s", ", ".join(medians))
+    return times

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from lsp.arrival import Arrival
 from lsp.learning import Learner, NothingLearned
 from lsp.power import Power
 from lsp.remote import fingerprint
-from lsp.worker import Engine, Worker
+from lsp.worker import Engine, Job, Worker, ignore
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class Service:
         self._version = self._file_version()
         self._read()
         self.worker = Worker(self._load, asyncio.get_running_loop(), self._idle_unload_s(), clock_s)
+        self.worker.on_rest.append(self._rested)
         self.arrival = Arrival(self.worker, self._arrival_changed)
         self._reader = ThreadPoolExecutor(1, "reader")
         self._checked_s = clock_s()
@@ -115,6 +116,19 @@ class Service:
 
     def planner(self, request: CompletionRequest, is_automatic: bool = False) -> RoundPlanner:
         return self.learner.plan(self.config, request, is_automatic)
+
+    def _rested(self) -> None:
+        """Nobody needs the engine: the learner may have it, until somebody does."""
+
+        def learn(engine: Engine, cancelled: Callable[[], bool]) -> Iterator[None]:
+            self.learner.rested(engine, cancelled)
+            if cancelled():
+                job.cancel()  # it is not to come back before the next rest
+            yield from ()
+
+        if self.may_work_ahead():
+            job = Job(learn, deliver=ignore, finish=ignore, is_background=True)
+            self.worker.submit(job)
 
     def _load(self) -> Engine:
         if self.config_error is not None:

@@ -90,6 +90,8 @@ class Worker:
         self.error: Exception | None = None
         self.on_state: list[Callable[[], None]] = []
         """Called in the event loop after `state` has changed."""
+        self.on_rest: list[Callable[[], None]] = []
+        """Called in the event loop every REST_S while the engine has nothing to do."""
         self._thread = threading.Thread(target=self._serve, name="engine", daemon=True)
         self._thread.start()
 
@@ -111,7 +113,7 @@ class Worker:
     def load(self) -> None:
         """Have the engine ready soon, though there is no job for it yet."""
         if self.state == "unloaded" or (self.state == "failed" and self._clock_s() - self._failed_s >= RETRY_S):
-            self.submit(Job(lambda engine, cancelled: iter(()), deliver=_ignore, finish=_ignore))
+            self.submit(Job(lambda engine, cancelled: iter(()), deliver=ignore, finish=ignore))
 
     def unload(self, load: Callable[[], Engine] | None = None) -> None:
         """Free the engine's memory once the job in progress has ended. load: how to load it from now on."""
@@ -160,6 +162,8 @@ class Worker:
         if self._changed.wait(min(REST_S, left_s)):
             return 0.0
         self._engine.rest()
+        for notice in [*self.on_rest]:
+            self._tell(notice)
         self._is_unload_wanted |= left_s <= REST_S
         return idle_s + REST_S
 
@@ -231,5 +235,5 @@ class Worker:
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _ignore(value: object) -> None:
+def ignore(value: object) -> None:
     pass

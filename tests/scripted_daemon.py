@@ -24,6 +24,9 @@ class ScriptedLearning(Learning):
         self.close()
         self._statistics = Statistics(Environment("target", "draft", "kernels", "cpu", "qwen"), self._store)
 
+    def rested(self, engine: Any, cancelled: Any) -> None:
+        """The engine by script has no passes to time."""
+
 
 if __name__ == "__main__":
     logs.configure(logging.CRITICAL)

@@ -18,6 +18,17 @@ def test_steps_are_kept_as_measured() -> None:
     assert cost.verify_ms[WIDEST] > cost.verify_ms[32]
 
 
+def test_a_shape_measured_at_leisure_keeps_the_level_of_real_rounds() -> None:
+    cost = Cost.measured({width: [ms] for width, ms in STEPS.items()}, [20.0])
+    for _ in range(50):
+        cost.observe_verify(1, 132.0)
+    cost.reshape({1: [50.0, 50.0, 90.0], 8: [60.0], 32: [100.0]})
+    assert cost.verify_ms[1] == pytest.approx(132.0, rel=0.02)
+    assert cost.verify_ms[8] / cost.verify_ms[1] == pytest.approx(1.2)
+    assert cost.verify_ms[32] / cost.verify_ms[1] == pytest.approx(2.0)
+    assert cost.draft_step_ms == 20.0
+
+
 @given(st.dictionaries(st.integers(1, WIDEST), st.floats(0.5, 500.0), min_size=1), st.floats(0.0, 50.0))
 def test_a_document_holds_all_of_it(curve: dict[int, float], overhead_ms: float) -> None:
     cost = Cost(curve, 20.0, 0.5, overhead_ms)

@@ -155,6 +155,23 @@ def test_the_deadline_ends_a_completion(engine, target):
     assert result.total_ms == pytest.approx(400.0)
 
 
+def test_a_planner_is_told_by_when_the_first_line_is_wanted(engine, target):
+    class Asked(FixedPlanner):
+        def choose(self, state):
+            deadlines.append((state.deadline_ms, state.first_line_done))
+            return super().choose(state)
+
+    for first_line_ms, deadline_ms, expected in (
+        (None, None, None),
+        (900.0, None, 900.0),
+        (900.0, 600.0, 600.0),
+    ):
+        deadlines: list[tuple[float | None, bool]] = []
+        started_ms = target.now_ms()
+        finish(engine, request(first_line_ms=first_line_ms, deadline_ms=deadline_ms), Asked(("ngram",), 4))
+        assert {ms and ms - started_ms for ms, _ in deadlines} == {expected}
+
+
 def test_numbers_add_up(engine, target):
     result = finish(engine, request(max_tokens=12), NGRAM)
     assert result.total_ms == len(target.widths) * 100.0

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from adaptive.cost import Cost
 from adaptive.environment import environment_of
 from adaptive.store import Store
 from completer import paths
 from completer.config import Config
-from completer.engine import Engine
+from completer.engine import Engine, never
 from completer.loading import load_engine
 from completer.planner import FixedPlanner
 from completer.request import CompletionRequest
@@ -68,6 +69,23 @@ def test_rounds_and_suggestions_are_there_again_after_a_restart(
     again.close()
     for file in paths.statistics_dir().iterdir():
         assert b"first(value)" not in file.read_bytes()
+
+
+def test_at_rest_passes_are_timed_once_more_unless_somebody_needs_the_engine(config: Config) -> None:
+    learning, engine = started(config)
+    statistics = learning._statistics
+    assert statistics is not None
+    cost = statistics.controller.cost
+    cost.replace(Cost({1: 1000.0, 32: 1000.0}, 20.0, 1.0, 0.0))
+    learning.rested(engine, lambda: True)
+    assert cost.verify_ms[32] == 1000.0
+    learning.rested(engine, never)
+    assert cost.verify_ms[1] == pytest.approx(1000.0)
+    refined_ms = cost.verify_ms[32]
+    assert refined_ms != 1000.0
+    learning.rested(engine, never)
+    assert cost.verify_ms[32] == refined_ms
+    learning.close()
 
 
 def test_what_the_settings_say_about_drafts_is_not_learned_away(config: Config, project: Path) -> None:

@@ -187,6 +187,7 @@ def test_a_draft_that_would_miss_the_deadline_of_the_first_line_is_cut() -> None
     unhurried = planner.choose(state(offers, deadline_ms=now_ms + 10_000.0)).k
     assert unhurried > 4
     assert 1 <= planner.choose(state(offers, deadline_ms=now_ms + 70.0)).k <= 3
+    assert planner.choose(state(offers, deadline_ms=now_ms + 40.0)).k == unhurried  # late whatever is drafted
     assert planner.choose(state(offers, deadline_ms=now_ms + 70.0, first_line_done=True)).k == unhurried
 
 

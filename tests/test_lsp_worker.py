@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from lsp.worker import AGING_S, RETRY_S, Job, Worker
-from tests.editor import until
+from tests.editor import until, within
 
 pytestmark = pytest.mark.asyncio
 
@@ -183,6 +183,15 @@ async def test_states_are_announced_in_the_event_loop(bench):
     bench.job("second")
     await bench.until(4)
     assert bench.loads == 2
+
+
+async def test_an_engine_with_nothing_to_do_is_told_so_and_so_is_who_asked(bench, monkeypatch):
+    rested = asyncio.Event()
+    bench.worker.on_rest.append(rested.set)
+    monkeypatch.setattr("lsp.worker.REST_S", 0.01)
+    bench.job("a")
+    await within(rested.wait())
+    assert bench.rests >= 1
 
 
 async def test_closing_does_not_wait_for_what_is_running(bench):
