@@ -79,7 +79,7 @@ class Recorder:
         """The completions while the hole is filled. Who cancels loses the one in progress."""
         typist = random.Random(hole.name)
         text, cursor = hole.file.text, hole.span[0]
-        end = _lines_end(text, cursor)
+        end = lines_end(text, cursor)
         anchor: Anchor | None = None
         previous = ""
         before: list[int] = []
@@ -163,7 +163,7 @@ def hole_classes(count: int) -> dict[str, int]:
     return {"line": (2 * count + 2) // 3, "block": (count + 2) // 3}
 
 
-def _lines_end(text: str, cursor: int) -> int:
+def lines_end(text: str, cursor: int) -> int:
     """Behind the last of the lines that are typed, its line end left out: it is there when one types above it."""
     lines = 0
     for line in _LINE.finditer(text, cursor):

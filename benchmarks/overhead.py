@@ -9,8 +9,6 @@ Prints tables. Uses folders of its own, and a daemon of its own.
 
 import argparse
 import asyncio
-import itertools
-import json
 import os
 import random
 import statistics
@@ -24,14 +22,13 @@ from typing import Any
 
 import psutil
 
+from benchmarks.window import AUTOMATIC, INVOKED, ROOT, Window
 from completer import paths
 from lsp.control import ask
 from lsp.endpoint import socket_path
-from lsp.frames import as_frame
-from lsp.protocol import CHUNK, DAEMON_STATUS, STATUS, STOP_DAEMON
+from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 from tests.scripted_engine import Script
 
-ROOT = Path(__file__).resolve().parent.parent
 WINDOWS, QUARTERS, KEYS = 4, 4, 100
 KEY_GAP_S = 0.13, 0.05
 """Mean and deviation of the time between two keys: some 90 words a minute."""
@@ -40,93 +37,6 @@ SUGGESTION = "result = compute(items, prices, quantity)\n"
 DOCUMENT = "".join(f"value_{i} = compute(items, {i})\n" for i in range(500))
 CANCELS = 50
 FILES, FILE_LINES = 20, 2000
-INVOKED, AUTOMATIC = 1, 2
-
-
-class Window:
-    """An editor that does as little as possible, so that what is measured is the service."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        self.process, self._stdin, self._stdout = process, process.stdin, process.stdout
-        self._ids = itertools.count(1)
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self.status: dict[str, Any] = {}
-        self.grown = ""
-        self.changed = asyncio.Event()
-        self._reading = asyncio.create_task(self._read())
-
-    @classmethod
-    async def start(cls, *command: str) -> "Window":
-        pipe = asyncio.subprocess.PIPE
-        window = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, cwd=ROOT))
-        capabilities: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
-        options = {"streaming": True}
-        await window.ask("initialize", capabilities=capabilities, initializationOptions=options, processId=None)
-        window.tell("initialized")
-        return window
-
-    async def is_ready(self) -> None:
-        while self.status.get("message") != "ready":
-            await self._change()
-
-    async def has_line(self) -> None:
-        """Until a completion that was answered with text has its first line, or is done."""
-        while "\n" not in self.grown and self.status.get("message") != "ready":
-            await self._change()
-
-    async def _change(self) -> None:
-        self.changed.clear()
-        await self.changed.wait()
-
-    def ask(self, method: str, **params: Any) -> "asyncio.Future[Any]":
-        number = next(self._ids)
-        self._asked[number] = asyncio.get_running_loop().create_future()
-        self._write({"id": number, "method": method, "params": params})
-        return self._asked[number]
-
-    def tell(self, method: str, **params: Any) -> None:
-        self._write({"method": method, "params": params})
-
-    def open(self, uri: str, text: str) -> None:
-        self.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": "python", "version": 1, "text": text})
-
-    def type(self, uri: str, line: int, column: int, text: str) -> None:
-        at = {"line": line, "character": column}
-        changes = [{"range": {"start": at, "end": at}, "text": text}]
-        self.tell("textDocument/didChange", textDocument={"uri": uri, "version": 2}, contentChanges=changes)
-
-    def complete(self, uri: str, line: int, column: int, trigger: int) -> "asyncio.Future[Any]":
-        position, context = {"line": line, "character": column}, {"triggerKind": trigger}
-        return self.ask("textDocument/inlineCompletion", textDocument={"uri": uri}, position=position, context=context)
-
-    def cancel(self) -> None:
-        self.tell("$/cancelRequest", id=max(self._asked))
-
-    async def stop(self) -> None:
-        await self.ask("shutdown")
-        self.tell("exit")
-        await self.process.wait()
-        self._reading.cancel()
-
-    def _write(self, message: dict[str, Any]) -> None:
-        self._stdin.write(as_frame({"jsonrpc": "2.0"} | message))
-
-    async def _read(self) -> None:
-        while header := await self._stdout.readline():
-            await self._stdout.readline()
-            message = json.loads(await self._stdout.readexactly(int(header.split(b":")[1])))
-            if message.get("method") == STATUS:
-                self.status = message["params"]
-                self.changed.set()
-            elif message.get("method") == CHUNK:
-                self.grown = message["params"]["insertText"]
-                self.changed.set()
-            elif "method" not in message:
-                answer = self._asked.pop(message["id"])
-                answer.set_result(message.get("result"))
-            elif "id" in message:
-                self._write({"id": message["id"], "result": None})
 
 
 async def type_along(window: Window, seed: int, requests_ms: list[float], along_ms: list[float]) -> None:
