@@ -17,9 +17,10 @@ from adaptive.learning import Learning
 from adaptive.profile import merged, read_profile
 from adaptive.report import sparkline
 from adaptive.simulation import Simulation
-from adaptive.statistics import since_day
+from adaptive.statistics import LEAST_CHECKS, _decoding, since_day
 from adaptive.store import Store
 from adaptive.synthetic import completions
+from adaptive.tally import SourceTally, Tally
 from completer import cli, paths
 from completer.errors import InputError
 from tests.learning_process import ENVIRONMENT
@@ -61,6 +62,25 @@ def project(tmp_path: Path) -> Path:
     learning.close()
     assert learning.status == ""
     return folder
+
+
+def test_nineteen_intervals_in_twenty_hold_the_time_saved() -> None:
+    draw, held = random.Random(1), 0
+    for _ in range(2000):
+        tally = Tally()
+        tally.sources["ngram"] = SourceTally(ms=600.0, plain_ms=1000.0)
+        for _ in range(LEAST_CHECKS):
+            tally.observe_check(draw.gauss(0.9, 0.2))
+        low, high = _decoding(tally)["saved_ms_interval"]
+        held += low <= 300.0 <= high
+    assert 0.93 < held / 2000 < 0.97
+
+
+def test_too_few_checks_make_no_interval() -> None:
+    tally = Tally()
+    for _ in range(LEAST_CHECKS - 1):
+        tally.observe_check(1.0)
+    assert _decoding(tally)["saved_ms_interval"] is None
 
 
 def test_stats_adds_up(project: Path, completer: Command) -> None:
