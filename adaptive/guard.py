@@ -7,9 +7,9 @@ every round is plain for a while, twice as long each time in a row, and then lit
 
 from dataclasses import dataclass
 
-CREDIT_PASSES = 2.5
-AGAIN_PASSES = 1.5
-CEILING_PASSES = 4.0
+CREDIT_PASSES = 4.0
+AGAIN_PASSES = 2.5
+CEILING_PASSES = 6.0
 SHORTEST_PAUSE = 32
 LONGEST_PAUSE = 512
 
