@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from adaptive.cost import TIMED_WIDTHS
 from adaptive.costs import CostTable
 from completer.engine import Engine, never
-from completer.passes import pass_ms
+from completer.passes import pass_ms, timed_passes
 
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 SECONDS = 3.0
-_CONTEXT = 256
+_CONTEXT = 128
+_DRAFT_STEPS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,16 @@ def measure(
     with_draft_model: time its steps too, for which it is loaded. Who cancels gets nothing that is of use.
     """
     token_ids = engine.tokenizer.encode(text)
-    token_ids = (token_ids * (1 + (_CONTEXT + max(WIDTHS)) // max(1, len(token_ids))))[: _CONTEXT + max(WIDTHS)]
+    token_ids = token_ids * (1 + (_CONTEXT + max(TIMED_WIDTHS)) // max(1, len(token_ids)))
+    token_ids = token_ids[: _CONTEXT + max(TIMED_WIDTHS)]
     end = time.monotonic() + seconds
-    verify_ms: dict[int, list[float]] = {width: [] for width in WIDTHS}
-    draft_ms: list[float] = []
+    verify_ms: dict[int, list[float]] = {width: [] for width in TIMED_WIDTHS}
     draft_model = engine.draft_target() if with_draft_model else None
-    while not cancelled() and (not verify_ms[1] or time.monotonic() < end):
-        for width, times in pass_ms(engine.target, token_ids, _CONTEXT, WIDTHS, 1, cancelled).items():
-            verify_ms[width] += times
-        if draft_model is not None:
-            draft_ms += pass_ms(draft_model, token_ids, _CONTEXT, (1,), repeats=3)[1]
+    draft_ms = pass_ms(draft_model, token_ids, _CONTEXT, (1,), _DRAFT_STEPS)[1] if draft_model is not None else []
+    for timed in timed_passes(engine.target, token_ids, _CONTEXT, TIMED_WIDTHS):
+        if timed is not None:
+            width, ms = timed
+            verify_ms[width].append(ms)
+        if cancelled() or (verify_ms[TIMED_WIDTHS[-1]] and time.monotonic() >= end):
+            break
     return Measured(verify_ms, draft_ms)

@@ -12,11 +12,12 @@ from typing import Protocol
 
 from adaptive.context_key import NO_PROJECT, Project
 from adaptive.cost import Cost
-from adaptive.learned import Learned
+from adaptive.learned import Learned, Seen
 from adaptive.memory import Memory
 from adaptive.news import Key, Known, News, SuggestionCount, SuggestionKey
 from adaptive.own_rounds import OwnRounds
 from adaptive.planner import LearningPlanner
+from adaptive.tally import Tally
 from completer.request import Choice, RoundOutcome, RoundPlanner, RoundState
 
 CHECKED_ONE_IN = 50
@@ -71,9 +72,9 @@ class Controller:
             if branch and self._branches.setdefault(project.id, branch) != branch:
                 self._branches[project.id] = branch
                 learned.soften("another branch is checked out: what was counted before weighs half", self._clock_s())
-        planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s)
         is_check = is_automatic and self._rng.randrange(CHECKED_ONE_IN) == 0
-        return _Counted(self, key, planner, is_check)
+        planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s, is_check)
+        return _Counted(self, key, planner, _Check() if is_check else None)
 
     def calibrate(self, verify_ms: Mapping[int, Sequence[float]], draft_ms: Sequence[float] = ()) -> None:
         """Take over measured times: of passes by width, and of single steps of the draft model."""
@@ -124,14 +125,12 @@ class Controller:
 class _Counted:
     """A planner under the controller's lock, with its rounds counted."""
 
-    def __init__(self, controller: Controller, key: Key, planner: LearningPlanner, is_check: bool) -> None:
+    def __init__(self, controller: Controller, key: Key, planner: LearningPlanner, check: "_Check | None") -> None:
         self._controller, self.key, self._planner = controller, key, planner
-        self._is_check = is_check
+        self._check = check
         self.own_rounds = OwnRounds()
 
     def choose(self, state: RoundState) -> Choice:
-        if self._is_check:
-            return Choice()
         with self._controller.lock:
             return self._planner.choose(state)
 
@@ -145,5 +144,24 @@ class _Counted:
             if is_first:
                 self._controller.begun(self)
                 tally.completions += 1
-            elif self._is_check:
-                tally.observe_check(seen.ms / seen.plain_ms)
+            if self._check is not None:
+                self._check.observe(seen, tally)
+
+
+class _Check:
+    """A completion that runs plain: what its rounds take by what was expected when it began, the first left out.
+
+    It counts once, as its rounds are alike; what it itself teaches of plain decoding must not change what was expected.
+    """
+
+    def __init__(self) -> None:
+        self._round_ms = self._ms = self._expected_ms = 0.0
+
+    def observe(self, seen: Seen, tally: Tally) -> None:
+        if not self._round_ms:
+            self._round_ms = seen.plain_ms
+            return
+        before = self._ms / self._expected_ms if self._expected_ms else None
+        self._ms += seen.ms
+        self._expected_ms += self._round_ms
+        tally.observe_check(self._ms / self._expected_ms, before)

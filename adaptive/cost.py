@@ -15,6 +15,9 @@ from adaptive.priors import priors
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 64)
 WIDEST = 64
+TIMED_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Those that a calibration measures."""
+
 DRIFT_RATE = 0.12
 WIDTH_RATE = 0.02
 _ALL = np.arange(WIDEST + 1)

@@ -2,16 +2,18 @@
 
 The text being the same, a round of n tokens that took t milliseconds has saved n - t / plain_ms passes against plain
 decoding. The account takes savings up to a ceiling, so that old gains do not pay for a long loss. When it is overdrawn
-every round is plain for a while, twice as long each time in a row, and then little credit is given.
+every round is plain for a while, twice as long each time in a row, and then little credit is given, and only for drafts
+that promise somewhat more.
 """
 
 from dataclasses import dataclass
 
-CREDIT_PASSES = 4.0
-AGAIN_PASSES = 2.5
+CREDIT_PASSES = 3.0
+AGAIN_PASSES = 2.0
 CEILING_PASSES = 6.0
 SHORTEST_PAUSE = 32
 LONGEST_PAUSE = 512
+DOUBT_TOKENS = 0.05
 
 
 @dataclass(slots=True)
@@ -28,6 +30,11 @@ class Guard:
     def credit(self) -> float:
         """Passes that the next round may lose."""
         return 0.0 if self.pause else self.balance + CREDIT_PASSES
+
+    @property
+    def doubt(self) -> float:
+        """Tokens that a draft has to promise beyond plain decoding, after one that was closed lately."""
+        return DOUBT_TOKENS if self.next_pause > SHORTEST_PAUSE else 0.0
 
     def observe(self, tokens: int, ms: float, plain_ms: float, is_plain: bool) -> None:
         if self.pause:

@@ -11,6 +11,7 @@ from adaptive.trace import Traced
 MODEL_KS = (1, 2, 3, 4, 6, 8)
 _LONGEST = 32
 Move = tuple[str, int]
+Situation = tuple[str | int, ...]
 
 
 def oracle_ms(traced: Traced, table: CostTable) -> float:
@@ -30,16 +31,17 @@ def oracle_ms(traced: Traced, table: CostTable) -> float:
 
 def best_policy_ms(completions: Sequence[Traced], table: CostTable, sweeps: int = 6) -> list[float]:
     """By completion, under the policy that was best for all of them among those that know, at each round, which
-    sources offer something and how long their matches are, and nothing of what will be accepted.
+    sources offer something, how long their matches are, and in which project and language; nothing of what will be
+    accepted.
 
     By Dinkelbach's iteration: for a rate, each situation takes the move with the most tokens less rate times
     milliseconds, on average over all positions where it arises; the rate is then what that policy achieves.
     """
-    situations: dict[tuple[int, ...], list[tuple[Traced, int]]] = defaultdict(list)
+    situations: dict[Situation, list[tuple[Traced, int]]] = defaultdict(list)
     for traced in completions:
         for position in range(traced.tokens):
             situations[_situation(traced, position)].append((traced, position))
-    gains: dict[tuple[int, ...], list[tuple[Move, float, float]]] = {}
+    gains: dict[Situation, list[tuple[Move, float, float]]] = {}
     for situation, places in situations.items():
         gains[situation] = [
             (move, *_average([_outcome(traced, position, move, table) for traced, position in places]))
@@ -55,11 +57,11 @@ def best_policy_ms(completions: Sequence[Traced], table: CostTable, sweeps: int 
     return best
 
 
-def _situation(traced: Traced, position: int) -> tuple[int, ...]:
+def _situation(traced: Traced, position: int) -> Situation:
     seen = tuple(
         match_bucket(o.match[position]) if o.length[position] else -1 for _, o in sorted(traced.offers.items())
     )
-    return (*seen, int(bool(traced.model)))
+    return (traced.project, traced.language, int(bool(traced.model)), *seen)
 
 
 def _moves(traced: Traced) -> list[Move]:
@@ -86,7 +88,7 @@ def _average(outcomes: Sequence[tuple[int, float]]) -> tuple[float, float]:
     return sum(tokens for tokens, _ in outcomes) / len(outcomes), sum(ms for _, ms in outcomes) / len(outcomes)
 
 
-def _walk_ms(traced: Traced, policy: dict[tuple[int, ...], Move], table: CostTable) -> float:
+def _walk_ms(traced: Traced, policy: dict[Situation, Move], table: CostTable) -> float:
     position, total_ms = 0, 0.0
     while position < traced.tokens:
         tokens, ms = _outcome(traced, position, policy[_situation(traced, position)], table)

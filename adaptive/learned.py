@@ -22,7 +22,7 @@ EXPLORED_PASSES = 2.0
 """Of decoding time, the share that may be lost by trying the draft model, and how much may be saved up for it."""
 
 DOUBTFUL_SPEEDUP = 1.15
-COMPARED_ONE_IN = 12
+COMPARED_ONE_IN, COMPARED_AT_LEAST_ONE_IN = 12, 128
 CHANGES = 20
 _SHIFTED = 1.2
 """A shift of the log-odds so large is a change of its own: .8 becomes .55, or .93."""
@@ -88,9 +88,9 @@ class Learned:
         return 1.0 - min(0.5, self._started / self._written)
 
     def must_compare(self, plain_ms: float) -> bool:
-        """Whether plain decoding must be timed again: where little is gained, an error there would hide a loss."""
+        """Whether plain decoding must be timed again: soon where little is gained, as an error would hide a loss."""
         is_doubtful = self.rate(plain_ms) * plain_ms < DOUBTFUL_SPEEDUP
-        return is_doubtful and self._since_plain >= COMPARED_ONE_IN
+        return self._since_plain >= (COMPARED_ONE_IN if is_doubtful else COMPARED_AT_LEAST_ONE_IN)
 
     def may_explore(self, lost_ms: float) -> bool:
         return lost_ms <= self._to_explore_ms
@@ -106,8 +106,7 @@ class Learned:
         tokens, ms, plain_ms = seen.tokens, seen.ms, seen.plain_ms
         self._tokens = RATE_KEPT * self._tokens + tokens
         self._passes = RATE_KEPT * self._passes + ms / plain_ms
-        self._written = ENDS_KEPT**tokens * self._written + tokens
-        self._started = ENDS_KEPT**tokens * self._started
+        self.observe_tokens(tokens)
         self._to_explore_ms = min(self._to_explore_ms + EXPLORED_SHARE * ms, EXPLORED_PASSES * plain_ms)
         self._since_plain = self._since_plain + 1 if drafted else 0
         was_closed = self.guard.is_closed
@@ -116,6 +115,11 @@ class Learned:
             self._note(at_s, _OFF if self.guard.is_closed else _ON)
         self._note_force(choice, drafted, at_s)
         self._note_shift(at_s)
+
+    def observe_tokens(self, tokens: int) -> None:
+        """So many more were written, by whatever choice."""
+        self._written = ENDS_KEPT**tokens * self._written + tokens
+        self._started = ENDS_KEPT**tokens * self._started
 
     def soften(self, cause: str, at_s: float) -> None:
         """Halve the weight of what was counted, for a cause such as another branch."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from adaptive.buckets import DRAFT_MODEL, LOOKUPS
 from adaptive.cost import WIDEST, Cost
+from adaptive.guard import AGAIN_PASSES
 from adaptive.learned import Learned, Seen
 from adaptive.pending import Pending
 from completer.draft.source import MAX_K
@@ -30,10 +31,12 @@ class LearningPlanner:
         cost: Cost,
         clock_ms: Callable[[], float],
         clock_s: Callable[[], float],
+        is_check: bool = False,
     ) -> None:
-        """clock_ms: the engine's, on which deadlines lie."""
+        """clock_ms: the engine's, on which deadlines lie. is_check: decode plainly, and learn nothing from choices."""
         self._learned, self._cost = learned, cost
         self._clock_ms, self._clock_s = clock_ms, clock_s
+        self._is_check = is_check
         self._pending = Pending()
         self._rounds = 0
 
@@ -43,31 +46,31 @@ class LearningPlanner:
 
     def choose(self, state: RoundState) -> Choice:
         learned = self._learned
-        if learned.guard.is_closed or learned.must_compare(self._cost.plain_ms):
+        if self._is_check or learned.guard.is_closed or learned.must_compare(self._cost.plain_ms):
             return Choice()
         room = min(state.remaining_tokens - 1, MAX_K, self._most_in_time(state))
-        on_credit = self._most_on_credit()
-        choice = self._best(state, min(room, on_credit))
-        if not choice.k and on_credit < room and self._best(state, room).k:
+        credit = learned.guard.credit
+        choice = self._best(state, room, credit)
+        if not choice.k and credit < AGAIN_PASSES and self._best(state, room, AGAIN_PASSES).k:
             learned.guard.close()  # what would pay cannot be risked any more
         return choice
 
-    def _best(self, state: RoundState, room: int) -> Choice:
-        """The choice of the highest index, drafting at most `room` tokens."""
+    def _best(self, state: RoundState, room: int, credit: float) -> Choice:
+        """The choice of the highest index, drafting at most `room` tokens and risking so many passes."""
         cost, learned = self._cost, self._learned
         rate = learned.rate(cost.plain_ms)
-        best, chosen = 1.0 - rate * cost.plain_ms, Choice()
-        if room < 1:
-            return chosen
+        best, chosen = 1.0 - rate * cost.plain_ms + learned.guard.doubt, Choice()
+        lookup_room = min(room, self._most_on_credit(credit))
         for source in LOOKUPS:
             draft = state.offers.get(source)
             if draft is not None:
-                chances = learned.acceptance.chances(source, draft.match_length, min(room, len(draft)))
+                chances = learned.acceptance.chances(source, draft.match_length, min(lookup_room, len(draft)))
                 index, k = self._best_k(chances, rate)
                 if index > best:
                     best, chosen = index, Choice(source, k)
         if state.draft_lag_tokens is not None:
-            return self._draft_model_instead(state, rate, min(room, DRAFT_MODEL_MOST), best) or chosen
+            room = min(room, self._most_drafted_on_credit(state, credit))
+            return self._draft_model_instead(state, rate, room, best) or chosen
         return chosen
 
     def _draft_model_instead(self, state: RoundState, rate: float, room: int, best: float) -> Choice | None:
@@ -75,6 +78,7 @@ class LearningPlanner:
         index, k = self._draft_model(state, rate, room)
         if index > best:
             return Choice(DRAFT_MODEL, k)
+        best -= self._learned.guard.doubt  # what is tried out need promise no more
         lost_ms = (best - index) / rate
         if self._rounds and self._learned.may_explore(lost_ms):
             hoped, k = self._draft_model(state, rate, room, optimism=1.0)
@@ -101,7 +105,10 @@ class LearningPlanner:
         tokens = outcome.accepted + 1 if outcome.healing else len(outcome.emitted)
         own_ms = max(0.5 * outcome.verify_ms, outcome.verify_ms - max(0.0, more_ms))
         seen = Seen(tokens, own_ms + outcome.draft_ms + other_ms, plain_ms)
-        learned.observe_round(outcome.choice, drafted, seen, self._clock_s())
+        if self._is_check:
+            learned.observe_tokens(tokens)
+        else:
+            learned.observe_round(outcome.choice, drafted, seen, self._clock_s())
         if not self._rounds:
             learned.observe_start()
         self._rounds += 1
@@ -146,13 +153,19 @@ class LearningPlanner:
         to_come = min(state.remaining_tokens, max(_SHORTEST_LOOK, 1.0 / max(0.001, 1.0 - self._learned.goes_on)))
         return lag * self._cost.catch_up_ms / max(1.0, to_come / 2.0)
 
-    def _most_on_credit(self) -> int:
-        """The longest draft that, all of it wrong, costs no more than the guard allows."""
-        plain_ms = self._cost.plain_ms
-        return (
-            bisect_right(self._cost.verify_ms, self._cost.verify_ms[1] + self._learned.guard.credit * plain_ms, lo=1)
-            - 2
+    def _most_on_credit(self, credit: float) -> int:
+        """The longest draft that, all of it wrong, costs no more than so many passes of plain decoding."""
+        verify_ms = self._cost.verify_ms
+        return bisect_right(verify_ms, verify_ms[1] + credit * self._cost.plain_ms, lo=1) - 2
+
+    def _most_drafted_on_credit(self, state: RoundState, credit: float) -> int:
+        """The same by the draft model, which takes time, too, and has to catch up now, whatever that serves later."""
+        cost = self._cost
+        left_ms = credit * cost.plain_ms - ((state.draft_lag_tokens or 1) - 1) * cost.catch_up_ms + cost.verify_ms[1]
+        fitting = (
+            k for k in range(DRAFT_MODEL_MOST, 0, -1) if cost.verify_ms[k + 1] + k * cost.draft_step_ms <= left_ms
         )
+        return next(fitting, 0)
 
     def _most_in_time(self, state: RoundState) -> int:
         """The longest draft whose round ends before the deadline, one token at least; any where it is too late."""

@@ -10,6 +10,7 @@ from adaptive.baselines import Heuristic, Staircase, Ucb
 from adaptive.buckets import DRAFT_MODEL, LOOKUPS
 from adaptive.context_key import Project
 from adaptive.controller import Controller
+from adaptive.cost import TIMED_WIDTHS
 from adaptive.costs import CostTable
 from adaptive.hindsight import best_policy_ms, oracle_ms
 from adaptive.simulation import Simulation
@@ -21,7 +22,7 @@ NOISE = 0.1
 """Standard deviation of the logarithm of the times that the controller sees, as measured between like rounds."""
 
 FIXED_KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 15)
-MODEL_KS = (1, 2, 3, 4, 6, 8)
+MODEL_KS = (1, 2, 3, 4, 5, 6, 7, 8)
 Place = tuple[str, str, str]
 """Project, language, cost table."""
 
@@ -48,6 +49,7 @@ def fixed_planners() -> dict[str, Callable[[], RoundPlanner]]:
     arms: dict[str, Callable[[], RoundPlanner]] = {"plain": lambda: FixedPlanner((), 0)}
     for k in FIXED_KS:
         arms[f"ngram k={k}"] = lambda k=k: FixedPlanner(("ngram",), k)  # type: ignore[misc]
+        arms[f"previous_suggestion k={k}"] = lambda k=k: FixedPlanner(("previous_suggestion",), k)  # type: ignore[misc]
         arms[f"previous_suggestion,ngram k={k}"] = lambda k=k: FixedPlanner(LOOKUPS, k)  # type: ignore[misc]
     for k in MODEL_KS:
         arms[f"draft_model k={k}"] = lambda k=k: FixedPlanner((DRAFT_MODEL,), k)  # type: ignore[misc]
@@ -80,9 +82,9 @@ def _add_planners(places: dict[Place, dict[str, float]], completions: Sequence[T
 
 
 def cold_controller(table: CostTable, seed: int) -> Controller:
-    """One that has learned nothing, with the machine's costs as a calibration gives them."""
+    """One that has learned nothing but what passes cost, as a daemon does: of the draft model it has assumptions."""
     controller = Controller(clock_s=lambda: 0.0, clock_ms=lambda: 0.0, rng=random.Random(seed))
-    controller.cost.replace(table.cost())
+    controller.calibrate({width: [table.verify_ms[width]] for width in TIMED_WIDTHS})
     return controller
 
 

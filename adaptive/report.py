@@ -55,9 +55,7 @@ def _print_decoding(console: Console, decoding: dict[str, Any], completions: int
     )
     if interval is not None:
         low, high = map(span, interval)
-        console.print(
-            f"  {low} to {high} by {decoding['checks']:,} rounds of completions that ran plain as a check (95 %)"
-        )
+        console.print(f"  {low} to {high} by {decoding['checks']:,} completions that ran plain as a check (95 %)")
 
 
 def _print_sources(console: Console, sources: dict[str, dict[str, Any]]) -> None:

@@ -43,7 +43,7 @@ class Simulation:
         """noise: standard deviation of the logarithm of the times that planners see."""
         self._table = table
         self._rng, self._noise = rng or random.Random(0), noise
-        self._drafts: dict[int, list[dict[str, Draft]]] = {}
+        self._drafts: dict[int, tuple[Traced, list[dict[str, Draft]]]] = {}
         self._unread = 0
 
     def walk(self, traced: Traced, planner: RoundPlanner) -> Walked:
@@ -112,9 +112,9 @@ class Simulation:
         return ms * math.exp(self._rng.gauss(0.0, self._noise)) if self._noise else ms
 
     def _offers(self, traced: Traced) -> list[dict[str, Draft]]:
-        if id(traced) not in self._drafts:
-            self._drafts[id(traced)] = [_offers_at(traced, position) for position in range(traced.tokens)]
-        return self._drafts[id(traced)]
+        if id(traced) not in self._drafts:  # kept with it, as the number of one that is gone is given to another
+            self._drafts[id(traced)] = traced, [_offers_at(traced, position) for position in range(traced.tokens)]
+        return self._drafts[id(traced)][1]
 
 
 def walk_all(

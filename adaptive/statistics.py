@@ -140,8 +140,8 @@ def _kinds(counted: Iterable[tuple[str, SuggestionCount]]) -> dict[str, dict[str
 def _decoding(tally: Tally) -> dict[str, Any]:
     """saved_ms: against plain decoding of the same tokens, by the passes timed now and then.
 
-    saved_ms_interval: the same by the rounds of completions that ran plain as a check, 95 %; None with fewer than
-    LEAST_CHECKS. checks: those rounds.
+    saved_ms_interval: the same by the completions that ran plain as a check, 95 %; None with fewer than
+    LEAST_CHECKS. checks: those completions.
     """
     tokens = sum(source.tokens for source in tally.sources.values())
     ms = sum(source.ms for source in tally.sources.values())

@@ -65,10 +65,11 @@ class Tally:
             source.at_risk[column] += 1
             source.accepted_at[column] += position < outcome.accepted
 
-    def observe_check(self, measured_by_expected: float) -> None:
-        self.checks += 1
-        self.check_sum += measured_by_expected
-        self.check_squares += measured_by_expected**2
+    def observe_check(self, measured_by_expected: float, before: float | None = None) -> None:
+        """before: what was counted of the same completion until now."""
+        self.checks += before is None
+        self.check_sum += measured_by_expected - (before or 0.0)
+        self.check_squares += measured_by_expected**2 - (before or 0.0) ** 2
 
     def add(self, other: "Tally") -> None:
         for name, tally in other.sources.items():

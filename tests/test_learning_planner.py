@@ -14,6 +14,7 @@ from adaptive.cost import Cost
 from adaptive.costs import CostTable
 from adaptive.learned import Learned
 from adaptive.planner import LearningPlanner
+from adaptive.replay import NOISE
 from adaptive.simulation import Simulation, Walked, walk_all
 from adaptive.synthetic import completions
 from adaptive.trace import Traced
@@ -24,8 +25,8 @@ FLAT = CostTable.of("flat", {1: 45, 8: 46, 16: 50, 32: 70}, 20, 1)
 STEEP_MS = {1: 66.0, 2: 103.0, 4: 107.0, 8: 141.0, 16: 153.0, 32: 212.0}
 STEEP = CostTable.of("steep", STEEP_MS, 42, 2)
 SLOPED = CostTable.of("sloped", {1: 67, 2: 76, 4: 85, 8: 118, 16: 190, 32: 350}, 20, 1)
+CHEAP = CostTable.of("cheap draft model", {1: 60, 8: 62, 32: 80}, 6, 0.3)
 TABLES = (FLAT, STEEP, SLOPED)
-NOISE = 0.15
 
 
 def controller(table: CostTable, seed: int = 1) -> Controller:
@@ -66,6 +67,13 @@ ADVERSARIES: dict[str, Callable[[int], float]] = {
     "barely not worth it": lambda token: 0.1,
 }
 
+MODEL_ADVERSARIES: dict[str, Callable[[int], float]] = {
+    "always wrong": lambda token: 0.0,
+    "middling": lambda token: 0.6,
+    "flips every fifty tokens": lambda token: 0.95 if token // 50 % 2 else 0.0,
+    "right at first, then wrong": lambda token: 0.98 if token < 600 else 0.0,
+}
+
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 @pytest.mark.parametrize("adversary", ADVERSARIES)
@@ -74,6 +82,20 @@ def test_it_never_costs_more_than_one_per_cent(table: CostTable, adversary: str,
     """From a cold start, over 2,000 rounds of plain decoding, whatever the match length promises."""
     for seed in range(seeds):
         traces = completions(84, ADVERSARIES[adversary], random.Random(seed), match=16)
+        walked = learned_walk(traces, table, seed)
+        assert walked.ms <= 1.01 * walked.plain_ms, (seed, walked)
+
+
+@pytest.mark.parametrize("new_tokens", [12, 2000], ids=["one document", "always a new one"])
+@pytest.mark.parametrize("table", [*TABLES, CHEAP], ids=lambda table: table.name)
+@pytest.mark.parametrize("adversary", MODEL_ADVERSARIES)
+@pytest.mark.parametrize("seeds", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_neither_does_a_draft_model(table: CostTable, adversary: str, new_tokens: int, seeds: int) -> None:
+    """Which has to read all of a document that is new to it before it drafts."""
+    for seed in range(seeds):
+        chance = MODEL_ADVERSARIES[adversary]
+        made = completions(84, lambda token: 0.0, random.Random(seed), match=16, model_chance=chance)
+        traces = [replace(traced, context_tokens=new_tokens, new_tokens=new_tokens) for traced in made]
         walked = learned_walk(traces, table, seed)
         assert walked.ms <= 1.01 * walked.plain_ms, (seed, walked)
 
