@@ -1,8 +1,10 @@
 """The learning planner against exact replays of made-up traces: when it drafts, how much, and what it never costs."""
 
+import gc
 import random
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -235,9 +237,33 @@ def test_one_automatic_request_in_fifty_runs_plain_and_no_manual_one() -> None:
     assert 0 not in manual
 
 
+def test_nothing_grows_while_rounds_go_by() -> None:
+    own, simulation = controller(CHEAP), Simulation(CHEAP)
+    traces = completions(60, lambda _: 0.7, random.Random(2), model_chance=lambda _: 0.8)
+
+    def work() -> None:
+        walk_all(traces, simulation, lambda traced: own.planner(traced.language))
+        own.take_news()  # as the writer does
+
+    for _ in range(3):
+        work()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(5):
+            work()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.slow
 def test_choosing_and_observing_takes_less_than_half_a_millisecond() -> None:
-    """Of processor time, in 99 of 100 rounds with two lookups and a draft model; nothing grows meanwhile."""
+    """Of processor time, in 99 of 100 rounds with two lookups and a draft model."""
     table = CostTable.of("cheap", {1: 60, 8: 70, 32: 120}, 6, 0.3)
     traces = completions(150, lambda _: 0.7, random.Random(2), model_chance=lambda _: 0.8)
     traces = [replace(t, offers={**t.offers, "previous_suggestion": t.offers["ngram"]}) for t in traces]
