@@ -84,6 +84,7 @@ class Feedback:
         self._displays: dict[str, _Display] = {}
         self._accepted: deque[str] = deque(maxlen=_REMEMBERED)  # ids of suggestions: what comes late for one is nothing
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._kept_timers: deque[Cancellable] = deque(maxlen=_REMEMBERED)
         self._editor_tells = False
 
     def answered(self, item: Item | None) -> None:
@@ -126,7 +127,9 @@ class Feedback:
         self._record("accepted", suggestion, chars)
         line = item.place.prefix[item.place.prefix.rfind("\n") + 1 :]
         needle = line + suggestion.text[item.begin :]
-        self._later(KEPT_S, lambda: self._look_again(suggestion, item.place.uri, needle, chars))
+        self._kept_timers.append(
+            self._later(KEPT_S, lambda: self._look_again(suggestion, item.place.uri, needle, chars))
+        )
 
     def partially_accepted(self, item_id: str, accepted_length: int) -> None:
         """accepted_length: in UTF-16 units of the item's text, in all so far."""
@@ -147,6 +150,8 @@ class Feedback:
         """The editor is gone: nothing more is to be learned of what it had."""
         for display in [*self._displays.values()]:
             self._end(display)
+        for timer in self._kept_timers:
+            timer.cancel()
         self._items.clear()
 
     def _display(self, suggestion: Suggestion) -> None:

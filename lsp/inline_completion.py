@@ -191,7 +191,7 @@ class InlineCompletions:
             finish=lambda error: self._finished(suggestion, error),
             is_background=is_background,
         )
-        suggestion.cancel = job.cancel
+        suggestion.stop = job.cancel
         suggestion.hurry = lambda: worker.hurry(job)
         worker.submit(job)
         return suggestion

@@ -27,6 +27,7 @@ from lsp.protocol import ACCEPT_COMMAND, DID_FOCUS, DID_PARTIALLY_ACCEPT, DID_RE
 from lsp.service import Service
 from lsp.session import Session
 from lsp.status import Status
+from lsp.suggestions import Item
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,8 @@ class Protocol(LanguageServerProtocol):
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A request that makes no sense is answered, so that nobody waits for it."""
+        if data.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
+            _number_version(data)
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -162,6 +165,13 @@ class Protocol(LanguageServerProtocol):
             self._server.session.closed(document.uri)
 
 
+def _number_version(data: dict[str, Any]) -> None:
+    """Some editors have no version; an edit that is dropped for it would leave another text here than there."""
+    document = (data.get("params") or {}).get("textDocument")
+    if isinstance(document, dict) and document.get("version") is None:
+        document["version"] = 0
+
+
 def _cells(cells: Sequence[types.NotebookCell]) -> list[Cell]:
     return [Cell(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in cells]
 
@@ -259,17 +269,25 @@ class CompleterServer(LanguageServer):
 
     async def inline_completion(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
         is_automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-        item = await self._completions.answer(
-            params.text_document.uri, params.position, is_automatic, params.context.selected_completion_info
-        )
+        selected = params.context.selected_completion_info
+        item = await self._answer(params, is_automatic, selected)
         return types.InlineCompletionList([] if item is None else [inline_item(item)])
 
     async def completion(self, params: types.CompletionParams) -> types.CompletionList:
         """For editors without inline completion. Whether it was asked for by hand they do not say."""
-        uri = params.text_document.uri
-        item = await self._completions.answer(uri, params.position, is_automatic=True, may_grow=False)
+        item = await self._answer(params, is_automatic=True, may_grow=False)
         encoding = self.session.documents.encoding
         return types.CompletionList(is_incomplete=True, items=[] if item is None else [popup_item(item, encoding)])
+
+    async def _answer(
+        self, params: types.InlineCompletionParams | types.CompletionParams, is_automatic: bool, *how: Any, **more: Any
+    ) -> Item | None:
+        """An error of ours is no message over the user's text: it goes to the log, and there is no suggestion."""
+        try:
+            return await self._completions.answer(params.text_document.uri, params.position, is_automatic, *how, **more)
+        except Exception as error:
+            log.error("a request failed", exc_info=error)
+            return None
 
     def snooze(self, minutes: float) -> None:
         self.session.snooze(minutes)

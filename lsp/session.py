@@ -55,10 +55,7 @@ class Session:
         self._roots = [file_name(uri) for uri in uris]
 
     def opened(self, uri: str, language: str, version: int, text: str) -> None:
-        document = self.documents.open(uri, language, version, text)
-        if document.text is not None and self.refusal(document) is None:
-            self._context.opened(uri, document.path, language, readable(text), self._root(document))
-            self._read_imports(uri)
+        self._add_context(self.documents.open(uri, language, version, text))
 
     def changed(self, uri: str, version: int | None, changes: list[types.TextDocumentContentChangeEvent]) -> None:
         document = self.documents.change(uri, version, changes)
@@ -137,9 +134,19 @@ class Session:
 
     def context(self, request: CompletionRequest) -> tuple[Any, ...]:
         """Chunks of other files for a request."""
+        for document in self.documents:
+            if not self._context.knows(document.uri):
+                self._add_context(document)
         self._read_imports(request.document_id)
         budget_tokens = self.service.config.prompt.context_tokens
         return self._context.chunks(request.document_id, len(request.fim_prefix), budget_tokens, self._is_allowed)
+
+    def _add_context(self, document: Document) -> None:
+        """Have a document help others, unless it is refused; that may change."""
+        if document.text is not None and self.refusal(document) is None:
+            text = readable(str(document.text))
+            self._context.opened(document.uri, document.path, document.language, text, self._root(document))
+            self._read_imports(document.uri)
 
     def _read_imports(self, uri: str) -> None:
         self.service.read(lambda: self._context.read_imports(uri, self._is_allowed))

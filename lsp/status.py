@@ -10,6 +10,7 @@ _MESSAGES = {
     "loading": "loading the model",
     "ready": "ready",
 }
+_BY_HAND = "ready, by hand only while on battery, by service.on_battery"
 
 
 class Status:
@@ -52,10 +53,11 @@ class Status:
             return status | {"busy": worker.state == "loading", "message": _MESSAGES[worker.state]}
         if service.learner.notice:
             return status | {"kind": "Warning", "message": service.learner.notice}
+        ready = _MESSAGES["ready"] if service.restriction() == "same" else _BY_HAND
         if current is None or current.result is None:
             is_thinking = current is not None and not current.is_done
-            return status | {"busy": is_thinking, "message": "thinking" if is_thinking else "ready"}
-        return status | {"message": "ready"} | _numbers(current.result)
+            return status | {"busy": is_thinking, "message": "thinking" if is_thinking else ready}
+        return status | {"message": ready} | _numbers(current.result)
 
 
 def _numbers(result: Any) -> dict[str, Any]:

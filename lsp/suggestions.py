@@ -34,11 +34,17 @@ class Suggestion:
         self.typed_chars = 0
         self.result: CompletionResult | None = None
         self.error: Exception | None = None
-        self.cancel: Callable[[], None] = _nothing
+        self.is_cancelled = False
+        self.stop: Callable[[], None] = _nothing
         self.hurry: Callable[[], None] = _nothing
         self.watchers: list[Callable[[], None]] = []
         """Called when the text has grown or is_done."""
         self._change: asyncio.Future[None] | None = None
+
+    def cancel(self) -> None:
+        """Nobody wants it any more. What it is written by notices later."""
+        self.is_cancelled = True
+        self.stop()
 
     def grow(self, progress: Progress) -> None:
         """Less text than before comes from a background job that begins again."""
@@ -55,7 +61,7 @@ class Suggestion:
         if not self.is_done:
             self.is_done, self.error = True, error
             self._announce()
-        self.cancel = self.hurry = _nothing
+        self.stop = self.hurry = _nothing
         self.watchers.clear()
 
     def _announce(self) -> None:
@@ -78,8 +84,8 @@ class Suggestion:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it was cancelled or has failed."""
-        return self.is_done and self.result is None
+        """Whether it was cancelled or has failed: it will not come to its end."""
+        return (self.is_cancelled or self.is_done) and self.result is None
 
     def rest(self, prefix: str, suffix: str) -> str | None:
         """What is left of it at a cursor: "" while that is not known yet, None where it is of no use.

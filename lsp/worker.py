@@ -161,7 +161,7 @@ class Worker:
         left_s = float("inf") if self.idle_unload_s is None else self.idle_unload_s - idle_s
         if self._changed.wait(min(REST_S, left_s)):
             return 0.0
-        self._engine.rest()
+        self._guarded(self._engine.rest)
         for notice in [*self.on_rest]:
             self._tell(notice)
         self._is_unload_wanted |= left_s <= REST_S
@@ -201,7 +201,14 @@ class Worker:
         else:
             log.error("a completion failed", exc_info=failure)
             assert self._engine is not None
-            self._engine.forget()
+            self._guarded(self._engine.forget)
+
+    def _guarded(self, function: Callable[[], None]) -> None:
+        """What fails beside a completion is no reason to serve none any more."""
+        try:
+            function()
+        except Exception as failure:
+            log.error("the engine could not tidy up", exc_info=failure)
 
     def _loaded(self) -> Engine:
         """Raises what loading raises."""

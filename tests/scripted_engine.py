@@ -113,10 +113,11 @@ class ScriptedEngine:
         pass
 
     def _may_go_on(self, script: dict[str, Any], cancelled: Callable[[], bool]) -> bool:
-        if script.get("pace") != "steps":
+        if script.get("pace") not in ("steps", "late"):
             return not cancelled()
         self._rounds += 1
-        while not cancelled() and self._rounds > _number(self._folder / "rounds"):
+        notices = cancelled if script["pace"] == "steps" else lambda: False
+        while not notices() and self._rounds > _number(self._folder / "rounds"):
             time.sleep(WAIT_S)
         if cancelled():
             self._rounds -= 1

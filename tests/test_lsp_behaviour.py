@@ -253,7 +253,8 @@ async def test_on_battery_no_idle_work_and_same_manual_or_off(
     script.write(otherwise="ok()", battery=True)
     editor: Editor = await start_editor()
     await editor.initialize()
-    await editor.has_status(**({"kind": "Inactive"} if policy == "off" else {"message": "ready", "busy": False}))
+    said = {"same": "ready", "manual": "ready, by hand only while on battery, by service.on_battery"}
+    await editor.has_status(**({"kind": "Inactive"} if policy == "off" else {"message": said[policy], "busy": False}))
     editor.open(URI, "x = ")
     assert await editor.text(URI, trigger=AUTOMATIC) == automatic
     assert await editor.text(URI, trigger=INVOKED) == manual

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from lsp.documents import Documents, readable
+from lsp.frames import as_frame, frame
 from tests.editor import within
 
 URI = "file:///project/a.py"
@@ -167,3 +168,33 @@ def test_the_text_around_a_cursor_is_the_document(text, edits, line, column):
     assert place is not None
     assert place.prefix + place.suffix == readable(str(document.text))
     assert "\r" not in place.prefix + place.suffix
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("uri", ["file://[x/a.py", "file:///a%00b.py", "", "a b"])
+async def test_an_odd_uri_is_no_error(editor, script, uri):
+    script.write(otherwise="ok()")
+    editor.open(uri, "x = ")
+    await editor.items(uri)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", [{"version": None}, {}], ids=["null", "none"])
+async def test_an_edit_without_a_version_is_an_edit(editor, script, version):
+    script.write(otherwise="ok()")
+    editor.open(URI, "x = ")
+    document, changes = {"uri": URI, **version}, [{"text": "changed = "}]
+    params = {"textDocument": document, "contentChanges": changes}
+    editor.stdin.write(as_frame({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params}))
+    await editor.items(URI, position=(0, 99))
+    assert script.calls()[0]["prefix"] == "changed = "
+
+
+@pytest.mark.asyncio
+async def test_a_snooze_without_end_is_a_long_one(editor, script):
+    script.write(otherwise="ok()")
+    editor.open(URI, "x = ")
+    body = b'{"jsonrpc": "2.0", "method": "completer/snooze", "params": {"minutes": 1e999}}'
+    editor.stdin.write(frame(body))
+    assert await editor.items(URI) == []
+    assert "snoozed" in (await editor.has_status(kind="Inactive")).message

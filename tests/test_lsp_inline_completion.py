@@ -73,6 +73,23 @@ async def test_a_cancelled_request_frees_the_engine_within_one_round(editor, scr
     assert call["stop"] == "cancelled" and len(call["text"]) <= 8
 
 
+@pytest.mark.parametrize("way", ["cancelled", "edited and undone"])
+async def test_who_asks_again_at_once_gets_an_answer_from_an_engine_that_notices_late(editor, script, way):
+    script.write(writes=WHOLE, pace="late")
+    editor.open(URI, BEGIN)
+    first = editor.ask(URI, request_id="r")
+    await until(lambda: script.count("begun") == 1)
+    if way == "cancelled":
+        editor.cancel("r")
+    else:
+        editor.edit(URI, (0, 0), (0, 0), "x")
+        editor.edit(URI, (0, 0), (0, 1), "")
+    second = editor.ask(URI)
+    script.allow(100)
+    assert (await within(second)).items[0].insert_text == WHOLE[len(BEGIN) :].rstrip()
+    await asyncio.wait([first])
+
+
 async def test_an_edit_elsewhere_cancels_what_is_running(editor, script):
     script.write(writes=WHOLE, pace="steps")
     editor.open(URI, BEGIN)

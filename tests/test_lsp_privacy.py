@@ -71,3 +71,20 @@ async def test_no_text_reaches_statistics_or_logs_with_a_model_that_learns(tiny_
     assert any(path.read_bytes().startswith(b"SQLite format 3") for path in files)
     assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
     assert (level == "--verbose") == ("tokens" in stderr.read_text("utf-8"))
+
+
+@pytest.mark.asyncio
+async def test_a_document_opened_while_snoozed_is_context_after_waking(start_editor, script, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    editor = await start_editor()
+    await editor.initialize(root=project.as_uri())
+    script.write(otherwise="price.net()")
+    editor.client.protocol.notify("completer/snooze", {"minutes": 5})
+    editor.open((project / "shop.py").as_uri(), "class Price:\n    def shop(self):\n        return self.shop / 1.19\n")
+    main = (project / "main.py").as_uri()
+    editor.open(main, "price = Price()\nself.shop = Price(")
+    editor.client.protocol.notify("completer/snooze", {"minutes": 0})
+    editor.type(main, "(")
+    await editor.items(main)
+    assert [call["context"] for call in script.calls() if not call["background"]] == [["shop.py"]]

@@ -194,6 +194,20 @@ async def test_an_engine_with_nothing_to_do_is_told_so_and_so_is_who_asked(bench
     assert bench.rests >= 1
 
 
+async def test_an_engine_that_cannot_rest_or_forget_goes_on_working(bench, monkeypatch):
+    def fail() -> None:
+        raise RuntimeError("cannot")
+
+    monkeypatch.setattr("lsp.worker.REST_S", 0.01)
+    bench.rest = bench.forget = fail
+    rested = asyncio.Event()
+    bench.worker.on_rest.append(rested.set)
+    bench.job("a", lambda engine, cancelled: iter([1 / 0]))
+    await within(rested.wait())
+    bench.job("b")
+    assert (await bench.until(3))[1:] == ["b", ("b", None)]
+
+
 async def test_closing_does_not_wait_for_what_is_running(bench):
     gate = Gate()
     bench.job("running", gate.run)

@@ -107,6 +107,9 @@ class ContextCollector:
             opened_text=text,
         )
 
+    def knows(self, document_id: str) -> bool:
+        return document_id in self._documents
+
     def edited(self, document_id: str, text: str) -> None:
         """text: all of it. An unknown document is left alone."""
         document = self._documents.get(document_id)

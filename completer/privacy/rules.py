@@ -19,6 +19,7 @@ from completer.privacy.ignore_files import IgnoreFiles, Level, Patterns, ignored
 from completer.privacy.secret_files import SECRET_FILES
 from completer.privacy.uris import file_name
 
+LONGEST_SNOOZE_MINUTES = 60.0 * 24 * 365
 _REMEMBERED_PATHS = 4096
 
 
@@ -44,8 +45,8 @@ class Privacy:
         self._disabled_projects = [_fold(parts_of(folder)) for folder in folders]
 
     def snooze(self, minutes: float) -> None:
-        """Refuse everything for so long, from now; 0 wakes up."""
-        self._snoozed_until_s = self._clock_s() + minutes * 60
+        """Refuse everything for so long, from now, for LONGEST_SNOOZE_MINUTES at most; 0 wakes up."""
+        self._snoozed_until_s = self._clock_s() + min(LONGEST_SNOOZE_MINUTES, max(0.0, minutes)) * 60
 
     def refusal(self, path: str, language: str) -> str | None:
         """Why a document is off limits, for the user to read; None when it is not.

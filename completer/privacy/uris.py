@@ -14,11 +14,14 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C: is a 
 def file_name(document: str) -> str:
     """The file that a URI is about; a plain path is its own answer.
 
-    The answer is relative where there is no folder, as for `untitled:Untitled-1`.
+    The answer is relative where there is no folder, as for `untitled:Untitled-1`. What only looks like a URI is a name.
     """
-    if not _URI.match(document):
+    try:
+        parts = urlsplit(document) if _URI.match(document) else None
+    except ValueError:  # as of file://[x/a.py
+        parts = None
+    if parts is None:
         return document
-    parts = urlsplit(document)
     path = unquote(parts.path, errors="surrogateescape")
     if parts.scheme == "file" and parts.netloc not in ("", "localhost"):
         return f"//{parts.netloc}{path}"
