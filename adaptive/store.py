@@ -133,6 +133,11 @@ class Store:
     def projects(self) -> dict[str, Project]:
         return {row["id"]: Project(**row) for row in self._db.query("select * from projects")}
 
+    def languages(self) -> set[str]:
+        """All that something was learned or counted in."""
+        rows = self._db.query("select language from keys union select language from suggestions")
+        return {row["language"] for row in rows}
+
     def environments(self) -> list[Environment]:
         """Latest used first."""
         rows = self._db.query(
