@@ -1,15 +1,17 @@
 """`completer stats --html`: one self-contained page, light and dark. No script, nothing remote; inline SVG."""
 
-from collections.abc import Callable, Mapping
+import base64
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from adaptive.report import share, span
+from adaptive.report import force, share, span
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --paper: #fff; --line: #d0d7de; --one: #0969da; }
+:root { color-scheme: light dark; --ink: #1f2328; --paper: #fff; --line: #d0d7de; --one: #0969da; --loss: #bc4c00; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --paper: #0d1117; --line: #30363d; --one: #58a6ff; }
+  :root { --ink: #e6edf3; --paper: #0d1117; --line: #30363d; --one: #58a6ff; --loss: #f0883e; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -20,16 +22,20 @@ figure { margin: 1.5rem 0; }
 svg { width: 100%; height: auto; }
 text { fill: var(--ink); font-size: 11px; }
 .one { fill: var(--one); stroke: var(--one); }
+.loss { fill: var(--loss); }
+.zero { stroke: var(--line); }
 .curve { fill: none; stroke-width: 2; }
 """
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'"
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 200, 60, 30
+_BARS_LEFT, _LONGEST = 200, 400
 
 Parts = Mapping[str, Mapping[str, Any]]
 
 
 def page(document: Mapping[str, Any], parts: Mapping[str, Parts]) -> str:
-    """document: as of `summary`; parts: its `by`, for day, language, source and project."""
+    """document: as of `summary`, with what is `in_force`; parts: its `by`, for day, language, source and project."""
     figures = [
         _curve("tokens accepted, by day", parts["day"], lambda part: part["draft_acceptance_rate"], share, most=1.0),
         _curve("k, by day", parts["day"], lambda part: part["mean_k"], "{:.1f}".format),
@@ -48,6 +54,7 @@ def page(document: Mapping[str, Any], parts: Mapping[str, Parts]) -> str:
 <p>{document["completions"]:,} completions, {document["decoding"]["tokens"]:,} tokens,
 {span(document["decoding"]["saved_ms"])} saved against plain decoding.</p>
 {_suggestions(document["suggestions"])}
+{_in_force(document["in_force"])}
 {"".join(figures)}
 </html>
 """
@@ -62,6 +69,17 @@ def _suggestions(kinds: Mapping[str, Mapping[str, int]]) -> str:
         for kind, sums in kinds.items()
     )
     return f"<table><tr><th>suggestions<th>count<th>characters{rows}</table>"
+
+
+def _in_force(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    lines = "".join(
+        f"<tr><td>{escape(row['project'])}<td>{escape(row['language'])}<td>{escape(force(row))}"
+        f"<td>{row['speedup_of_late']:.2f}"
+        for row in rows
+    )
+    return f"<table><tr><th>project<th>language<th>in force<th>of late, x plain{lines}</table>"
 
 
 def _curve(
@@ -97,18 +115,30 @@ def _bars(title: str, parts: Parts, figure: str, text: Callable[[float], str]) -
     rows = [(name, part[figure]) for name, part in parts.items() if part[figure] is not None]
     if not rows:
         return ""
-    most = max(abs(value) for _, value in rows) or 1.0
-    picture = "".join(_bar(i, name, value, most, text) for i, (name, value) in enumerate(rows))
-    return _figure(title, picture, 24 * len(rows) + 8)
+    low, high = min(0.0, *(value for _, value in rows)), max(0.0, *(value for _, value in rows))
+    scale = _LONGEST / (high - low or 1.0)
+    zero = _BARS_LEFT - low * scale
+    picture = "".join(_bar(i, name, value, (zero, scale), text) for i, (name, value) in enumerate(rows))
+    height = 24 * len(rows) + 8
+    axis = f'<line class="zero" x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height}"/>'
+    return _figure(title, picture + axis, height)
 
 
-def _bar(index: int, name: str, value: float, most: float, text: Callable[[float], str]) -> str:
-    y, length = 24 * index + 4, 400 * abs(value) / most
+def _bar(index: int, name: str, value: float, axis: tuple[float, float], text: Callable[[float], str]) -> str:
+    """axis: where zero is, and the length of 1. A gain goes to the right of zero, a loss to its left."""
+    zero, scale = axis
+    y, end = 24 * index + 4, zero + value * scale
+    shape = f'x="{min(zero, end):.1f}" y="{y}" width="{abs(end - zero):.1f}" height="16"'
     return (
-        f'<text x="0" y="{y + 13}">{escape(name[:28])}</text>'
-        f'<rect class="one" x="200" y="{y}" width="{length:.1f}" height="16"/>'
-        f'<text x="{206 + length:.1f}" y="{y + 13}">{escape(text(value))}</text>'
+        f'<text x="0" y="{y + 13}">{escape(_shortened(name))}<title>{escape(name)}</title></text>'
+        f'<rect class="{"loss" if value < 0.0 else "one"}" {shape}/>'
+        f'<text x="{max(zero, end) + 6:.1f}" y="{y + 13}">{escape(text(value))}</text>'
     )
+
+
+def _shortened(name: str) -> str:
+    """Of a folder both ends: the last part tells most."""
+    return name if len(name) <= 28 else f"{name[:10]}…{name[-17:]}"
 
 
 def _figure(title: str, picture: str, height: int) -> str:

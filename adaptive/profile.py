@@ -27,8 +27,12 @@ def profile_of(environment: Environment, known: Mapping[Key, Known]) -> dict[str
     for key, entry in known.items():
         if key.project_id != IMPORTED.id:
             _add(languages.setdefault(key.language, no_counts()), entry.counts)
-    models = {"target": environment.target, "draft": environment.draft, "weights": environment.weights}
-    return _document([models], languages)
+    return _document([models_of(environment)], languages)
+
+
+def models_of(environment: Environment) -> dict[str, str]:
+    """As profiles name them."""
+    return {"target": environment.target, "draft": environment.draft, "weights": environment.weights}
 
 
 def merged(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -73,6 +77,9 @@ def read_profile(path: Path) -> dict[str, Any]:
         if document["version"] != VERSION:
             raise InputError(f"{path} is a profile of version {document['version']}; this program reads {VERSION}")
         counts_of(document)
+        for models in document["models"]:
+            if set(models) != {"target", "draft", "weights"} or not all(isinstance(n, str) for n in models.values()):
+                raise ValueError("models")
         return document
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error

@@ -83,6 +83,7 @@ def _recorded(where: Path, split: str) -> "list[Traced]":
 def _own(source: ConfigSource) -> "tuple[list[Traced], list[CostTable]]":
     """What the user has been completed lately, projects by name, and what it costs here."""
     from adaptive.costs import CostTable
+    from adaptive.statistics import Selection
     from adaptive.statistics_cli import environment_in, open_store
 
     with open_store() as store:
@@ -90,13 +91,10 @@ def _own(source: ConfigSource) -> "tuple[list[Traced], list[CostTable]]":
         completions = store.completions(environment) if environment is not None else []
         if environment is None or not completions:
             raise InputError("nothing has been completed here yet; name a trace, or write code with completer first")
-        cost, projects = store.cost(environment), store.projects()
+        cost, selection = store.cost(environment), Selection(store)
     if cost is None:
         raise InputError("what passes cost here has not been measured yet; start the editor service once")
-    chosen = [
-        replace(traced, project=projects[traced.project].name) if traced.project in projects else traced
-        for traced in completions
-    ]
+    chosen = [replace(traced, project=selection.name(traced.project)) for traced in completions]
     return chosen, [CostTable.now("this machine", cost)]
 
 

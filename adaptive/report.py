@@ -1,6 +1,6 @@
 """`completer stats` as tables. Token acceptance and people's acceptance are never in one number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -35,6 +35,11 @@ def span(ms: float) -> str:
     if abs(ms) < 120_000:
         return f"{ms / 1000:,.1f} s"
     return f"{ms / 60_000:,.1f} min" if abs(ms) < 7_200_000 else f"{ms / 3_600_000:,.1f} h"
+
+
+def force(row: Mapping[str, Any]) -> str:
+    """What serves a key now: sources, their share of recent rounds, and their k."""
+    return ", ".join(f"{s['source']} {s['share']:.0%} k {s['k']:.1f}" for s in row["sources"]) or "nothing yet"
 
 
 def _print_suggestions(console: Console, kinds: dict[str, dict[str, int]]) -> None:
@@ -93,6 +98,5 @@ def _print_parts(console: Console, parts: dict[str, dict[str, Any]]) -> None:
 def _print_force(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     table = Table("project", "language", "in force", "of late, x plain")
     for row in rows:
-        sources = ", ".join(f"{s['source']} {s['share']:.0%} k {s['k']:.1f}" for s in row["sources"])
-        table.add_row(row["project"], row["language"], sources or "nothing yet", f"{row['speedup_of_late']:.2f}")
+        table.add_row(row["project"], row["language"], force(row), f"{row['speedup_of_late']:.2f}")
     console.print(table)

@@ -9,6 +9,7 @@ from typing import Any
 from adaptive.context_key import Environment
 from adaptive.learned import Learned
 from adaptive.news import SuggestionCount
+from adaptive.profile import IMPORTED
 from adaptive.store import Store, day_of
 from adaptive.tally import POSITIONS, SourceTally, Tally
 from completer.request import PLAIN
@@ -22,25 +23,31 @@ class Selection:
 
     def __init__(self, store: Store, since: str = "", project: str = "", language: str = "") -> None:
         self._since, self._language = since, language
-        self.projects = store.projects()
-        self._project_ids = {
+        self.projects, self.languages = store.projects(), store.languages()
+        self.project_ids = {
             known.id for known in self.projects.values() if project in (known.id, known.name, known.root)
         }
         self._is_any_project = not project
 
     def has(self, day: str, project_id: str, language: str) -> bool:
-        in_project = self._is_any_project or project_id in self._project_ids
+        in_project = self._is_any_project or project_id in self.project_ids
         return day >= self._since and in_project and self._language in ("", language)
 
     def name(self, project_id: str) -> str:
-        return self.projects[project_id].name if project_id in self.projects else project_id
+        """The project's, with its folder where another has the same."""
+        if project_id not in self.projects:
+            return project_id
+        project = self.projects[project_id]
+        is_clear = sum(other.name == project.name for other in self.projects.values()) == 1
+        return project.name if is_clear else f"{project.name} ({project.root})"
 
 
 def since_day(text: str, now_s: float) -> str:
-    """The first day of a span such as 7d, 2w, 3m or a date. Raises ValueError."""
+    """The first day of a span such as 7d, 2w, 3m or a date; 0d and 1d are today. Raises ValueError, OverflowError."""
     units = {"d": 1, "w": 7, "m": 30, "y": 365}
+    text = text.lower()
     if text and text[-1] in units and text[:-1].isdigit():
-        return day_of(now_s - (int(text[:-1]) * units[text[-1]] - 1) * 86400.0)
+        return day_of(max(0.0, now_s - max(0, int(text[:-1]) * units[text[-1]] - 1) * 86400.0))
     return datetime.date.fromisoformat(text).isoformat()
 
 
@@ -78,6 +85,12 @@ def summary(store: Store, selection: Selection, by: str = "") -> dict[str, Any]:
     return document
 
 
+def is_empty(document: dict[str, Any]) -> bool:
+    """Whether a summary has nothing to show, neither counted nor in force."""
+    is_counted = document["completions"] or any(kind["count"] for kind in document["suggestions"].values())
+    return not is_counted and not document["in_force"]
+
+
 def in_force(store: Store, environment: Environment, selection: Selection, now_s: float) -> list[dict[str, Any]]:
     """By key, what the controller uses now and why."""
     cost = store.cost(environment)
@@ -85,7 +98,7 @@ def in_force(store: Store, environment: Environment, selection: Selection, now_s
     for key, known in sorted(
         store.known(environment, now_s).items(), key=lambda entry: (entry[0].project_id, entry[0].language)
     ):
-        if not selection.has("9999", key.project_id, key.language):
+        if key.project_id == IMPORTED.id or not selection.has("9999", key.project_id, key.language):
             continue
         learned = Learned(None, known.state, known.changes)
         force = sorted(learned.force.items(), key=lambda entry: -entry[1][0])

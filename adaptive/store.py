@@ -9,10 +9,11 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlite_utils import Database
@@ -21,12 +22,12 @@ from adaptive.buckets import BUCKETS, SOURCES
 from adaptive.context_key import Environment, Project
 from adaptive.cost import Cost
 from adaptive.counts import Counts, faded, no_counts, with_news
-from adaptive.learned import CHANGES, Change
+from adaptive.learned import CHANGES, Change, Learned
 from adaptive.migrations import migrations, unknown_steps
 from adaptive.news import COMPLETIONS_KEPT, Key, KeyNews, Known, News, SuggestionCount, SuggestionKey
+from adaptive.store_errors import NewerStore, content_of, is_damage, unusable
 from adaptive.tally import Tally
 from adaptive.trace import Traced, as_document, from_document
-from completer.errors import CompleterError
 
 log = logging.getLogger(__name__)
 
@@ -35,14 +36,6 @@ DAYS_KEPT_SINGLY = 92
 MONTHS_KEPT = 24
 CHANGES_KEPT = 10_000
 _DAY_S = 86400.0
-
-
-class StoreError(CompleterError):
-    """The database cannot be used, for the reason given."""
-
-
-class NewerStore(StoreError):
-    """A newer version of this program has changed the file: it is left alone."""
 
 
 class Store:
@@ -62,20 +55,32 @@ class Store:
                 self.set_aside(error)
                 self._open()
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"cannot use {path}: {error}; what is learned lasts as long as this process") from error
+            raise unusable(path, error) from error
 
     def close(self) -> None:
         self._db.close()
 
-    def set_aside(self, error: sqlite3.Error) -> None:
-        """Move a damaged file out of the way, for whoever wants to look into it."""
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that is open is still the one at `path`: it may have been removed, or another put there."""
+        try:
+            return self._identity == _identity(self.path)
+        except FileNotFoundError:
+            return False
+
+    def set_aside(self, error: sqlite3.Error) -> str:
+        """Move a damaged file out of the way, for whoever wants to look into it. Returns what to say of it."""
         if hasattr(self, "_db"):
             self._db.close()
-        aside = self.path.with_name(f"{self.path.name}.damaged-{datetime.datetime.now():%Y%m%d-%H%M%S}")
-        log.warning("%s is damaged (%s): it is kept as %s, and statistics start afresh", self.path, error, aside.name)
+        aside = self.path.with_name(
+            f"{self.path.name}.damaged-{datetime.datetime.now():%Y%m%d-%H%M%S-%f}-{os.getpid()}"
+        )
         os.replace(self.path, aside)
         for ending in ("-wal", "-shm"):
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        said = f"{self.path} is damaged ({error}): it is kept as {aside.name}, and statistics start afresh"
+        log.warning(said)
+        return said
 
     def reopen(self) -> None:
         """After `set_aside`."""
@@ -86,18 +91,24 @@ class Store:
         """A number that changes when another connection has written."""
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
-    def write(self, environment: Environment, news: News, now_s: float) -> None:
-        """Add news, in one transaction."""
+    def write(self, environment: Environment, news: News, now_s: float, stored: Collection[Key] = ()) -> None:
+        """Add news, in one transaction.
+
+        stored: keys that were here. News of those that are gone is dropped: somebody has reset them.
+        """
         with self._transaction():
+            gone = set(stored) - self._keys(environment)
             for project in news.projects.values():
                 self._db.table("projects").upsert(asdict(project), pk="id")
             self._db.table("environments").upsert(
                 {"id": environment.id, "document": json.dumps(asdict(environment))}, pk="id"
             )
             for key, key_news in news.keys.items():
-                self._write_key(environment, key, key_news, now_s)
+                if key not in gone:
+                    self._write_key(environment, key, key_news, now_s)
             for suggestion, count in news.suggestions.items():
-                self._add_suggestions(day_of(now_s), suggestion, count)
+                if Key(suggestion.project_id, suggestion.language) not in gone:
+                    self._add_suggestions(day_of(now_s), suggestion, count)
             self._keep_newest("completions", COMPLETIONS_KEPT)
             if news.cost:
                 row = {"machine": environment.machine_id, "document": json.dumps(news.cost), "updated": now_s}
@@ -113,11 +124,19 @@ class Store:
                 f"select at, cause from changes where key = ? order by id desc limit {CHANGES}", [row["id"]]
             )
             notes = tuple(Change(change["at"], change["cause"]) for change in changes)[::-1]
-            known[Key(row["project"], row["language"])] = Known(counts, json.loads(row["state"]), notes)
+            with content_of("keys"):
+                state = dict(json.loads(row["state"]))
+                Learned(None, state)
+            known[Key(row["project"], row["language"])] = Known(counts, state, notes)
         return known
 
     def projects(self) -> dict[str, Project]:
         return {row["id"]: Project(**row) for row in self._db.query("select * from projects")}
+
+    def languages(self) -> set[str]:
+        """All that something was learned or counted in."""
+        rows = self._db.query("select language from keys union select language from suggestions")
+        return {row["language"] for row in rows}
 
     def environments(self) -> list[Environment]:
         """Latest used first."""
@@ -125,18 +144,20 @@ class Store:
             "select document from environments order by (select max(updated) from keys where environment = "
             "environments.id) desc"
         )
-        return [Environment(**json.loads(row["document"])) for row in rows]
+        with content_of("environments"):
+            return [Environment(**json.loads(row["document"])) for row in rows]
 
     def cost(self, environment: Environment) -> Cost | None:
         row = next(self._db.query("select document from costs where machine = ?", [environment.machine_id]), None)
-        return Cost.from_document(json.loads(row["document"])) if row is not None else None
+        with content_of("costs"):
+            return Cost.from_document(json.loads(row["document"])) if row is not None else None
 
     def tallies(self) -> Iterator[tuple[str, str, str, Tally]]:
         """(day, project id, language, tally), in order of days; months of old days are named by their first one."""
         for row in self._db.query(
             "select day, project, language, tally from days join keys on keys.id = days.key order by day"
         ):
-            yield row["day"], row["project"], row["language"], Tally.from_document(json.loads(row["tally"]))
+            yield row["day"], row["project"], row["language"], _tally(row)
 
     def suggestions(self) -> Iterator[tuple[str, SuggestionKey, SuggestionCount]]:
         for row in self._db.query("select * from suggestions order by day"):
@@ -150,7 +171,8 @@ class Store:
             "order by completions.id",
             [environment.id],
         )
-        return [from_document(json.loads(row["document"])) for row in rows]
+        with content_of("completions"):
+            return [from_document(json.loads(row["document"])) for row in rows]
 
     def reset(self, project_id: str | None = None, language: str | None = None) -> int:
         """Forget what was learned and counted, of a project, of a language, or all; returns how many keys that were."""
@@ -176,7 +198,7 @@ class Store:
             old = "day < ? and substr(day, 9) != '01'"
             for row in [*self._db.query(f"select * from days where {old}", [month])]:
                 self._db.execute("delete from days where key = ? and day = ?", [row["key"], row["day"]])
-                self._add_tally(row["key"], row["day"][:8] + "01", Tally.from_document(json.loads(row["tally"])))
+                self._add_tally(row["key"], row["day"][:8] + "01", _tally(row))
             for row in [*self._db.query(f"select * from suggestions where {old}", [month])]:
                 key = SuggestionKey(row["project"], row["language"], row["kind"])
                 self._db.table("suggestions").delete((row["day"], *asdict(key).values()))
@@ -201,6 +223,7 @@ class Store:
                 )
             if migrations.pending(self._db):
                 migrations.apply(self._db)
+            self._identity = _identity(self.path)
         except BaseException:
             connection.close()
             raise
@@ -233,7 +256,7 @@ class Store:
         self._db.execute("update keys set updated = ? where id = ?", [now_s, key_id])
         stored = {source: faded(table, days) for source, table in self._counts(key_id).items()}
         for source, table in with_news(stored, news.counts).items():
-            if table.any():
+            if table.any() or stored[source].any():
                 row = {"key": key_id, "source": source, "counts": table.astype("<f4").tobytes()}
                 self._db.table("acceptance").upsert(row, pk=("key", "source"))
         for change in news.changes:
@@ -244,20 +267,25 @@ class Store:
         if not news.tally.is_empty:
             self._add_tally(key_id, day_of(now_s), news.tally)
 
+    def _keys(self, environment: Environment) -> set[Key]:
+        rows = self._db.query("select project, language from keys where environment = ?", [environment.id])
+        return {Key(row["project"], row["language"]) for row in rows}
+
     def _keep_newest(self, table: str, count: int) -> None:
         self._db.execute(f"delete from {table} where id <= (select max(id) from {table}) - {count}")
 
     def _counts(self, key_id: int) -> Counts:
         counts = no_counts()
         for row in self._db.query("select source, counts from acceptance where key = ?", [key_id]):
-            table = np.frombuffer(row["counts"], "<f4").astype(float)
+            with content_of("acceptance"):
+                table = np.frombuffer(row["counts"], "<f4").astype(float)
             if row["source"] in SOURCES and table.size == counts[row["source"]].size:
                 counts[row["source"]] = table.reshape(2, BUCKETS)
         return counts
 
     def _add_tally(self, key_id: int, day: str, tally: Tally) -> None:
         row = next(self._db.query("select tally from days where key = ? and day = ?", [key_id, day]), None)
-        total = Tally.from_document(json.loads(row["tally"])) if row is not None else Tally()
+        total = _tally(row) if row is not None else Tally()
         total.add(tally)
         document = json.dumps(total.as_document(), separators=(",", ":"))
         self._db.table("days").upsert({"key": key_id, "day": day, "tally": document}, pk=("key", "day"))
@@ -275,6 +303,11 @@ def day_of(at_s: float) -> str:
     return datetime.datetime.fromtimestamp(at_s).strftime("%Y-%m-%d")
 
 
-def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file itself is at fault, not the disk, a lock or a permission."""
-    return type(error) is sqlite3.DatabaseError
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _tally(row: dict[str, Any]) -> Tally:
+    with content_of("days"):
+        return Tally.from_document(json.loads(row["tally"]))

@@ -15,10 +15,9 @@ from adaptive.controller import Controller
 from adaptive.environment import environment_of
 from adaptive.replay import fixed_planners
 from adaptive.simulation import Simulation
-from adaptive.store import Store
+from adaptive.statistics_cli import open_store
 from adaptive.tally import Tally
 from adaptive.trace import Traced
-from completer import paths
 from completer.config import Config
 
 
@@ -27,8 +26,7 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
     import time
 
     environment = environment_of(config)
-    store = Store(paths.statistics_file())
-    try:
+    with open_store() as store:
         now_s = time.time()
         controller = Controller()
         controller.calibrate(costs.verify_ms, costs.draft_ms)
@@ -39,8 +37,6 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
         for key_news in news.keys.values():
             key_news.tally, key_news.completions = Tally(), []
         store.write(environment, news, now_s)
-    finally:
-        store.close()
 
 
 def predicted(recorded: Sequence[Traced], costs: Measured) -> list[dict[str, Any]]:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from adaptive.context_key import Environment
 from adaptive.controller import Controller
-from adaptive.news import News
-from adaptive.store import NewerStore, Store, StoreError, is_damage
+from adaptive.news import Key, KeyNews, News
+from adaptive.store import Store
+from adaptive.store_errors import NewerStore, StoreError, is_damage
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Writer:
         self._version = -1
         self._rolled_up_s = float("-inf")
         self._unwritten = News()
+        self._stored: set[Key] = set()
         self._is_left_alone = False
         self._turned = threading.Condition()
         self._turns, self._is_turning = 0, False
@@ -69,11 +71,16 @@ class Writer:
             is_last = self._is_closing.is_set()
             with self._turned:
                 self._is_turning = True
-            self._turn()
-            with self._turned:
-                self._turns, self._is_turning = self._turns + 1, False
-                self._turned.notify_all()
-            self.has_loaded.set()
+            try:
+                self._turn()
+            except Exception as error:
+                self._say(f"statistics are no longer written: {error!r}; restart the daemon")
+                raise
+            finally:
+                with self._turned:
+                    self._turns, self._is_turning = self._turns + 1, False
+                    self._turned.notify_all()
+                self.has_loaded.set()
             if is_last:
                 break
             self._wake.wait(self._batch_s)
@@ -89,13 +96,15 @@ class Writer:
         try:
             if self._store is None:
                 self._store = Store(self._path)
+            elif not self._unwritten.is_empty and not self._store.is_in_place:
+                self._store = self._moved_to_new_file(self._store)
             self._exchange(self._store)
             self._say("")
         except NewerStore as error:
             self._is_left_alone = True
             self._say(str(error))
-        except StoreError as error:
-            self._say(str(error))
+        except (StoreError, OSError) as error:
+            self._say(f"{error}; what is learned lasts as long as this process")
         except sqlite3.DatabaseError as error:
             if self._store is not None and is_damage(error):
                 self._start_afresh(self._store, error)
@@ -105,21 +114,44 @@ class Writer:
     def _exchange(self, store: Store) -> None:
         now_s = self._clock_s()
         if not self._unwritten.is_empty:
-            store.write(self._environment, self._unwritten, now_s)
+            store.write(self._environment, self._unwritten, now_s, self._stored)
+            self._stored |= self._unwritten.keys.keys()
             self._unwritten = News()
         version = store.version
         if version != self._version:
             known, projects = store.known(self._environment, now_s), store.projects()
             self._controller.rebase(known, projects, store.cost(self._environment))
-            self._version = version
+            self._version, self._stored = version, set(known)
         if now_s - self._rolled_up_s > ROLL_UP_S:
             store.roll_up(now_s)
             self._rolled_up_s = now_s
 
+    def _moved_to_new_file(self, old: Store) -> Store:
+        """Somebody has removed or replaced the file: what it held of this environment goes where it is not known."""
+        new, now_s = Store(self._path), self._clock_s()
+        try:
+            known, projects = old.known(self._environment, now_s), old.projects()
+        except sqlite3.Error:  # it may lie on a disk that is gone
+            known, projects = {}, {}
+        there = new.known(self._environment, now_s)
+        keys = {
+            key: KeyNews(
+                {source: (0.0, table) for source, table in entry.counts.items()}, dict(entry.state), list(entry.changes)
+            )
+            for key, entry in known.items()
+            if key not in there
+        }
+        new.write(self._environment, News(keys, projects), now_s)
+        old.close()
+        self._version, self._stored = -1, set()
+        log.warning("%s had been removed or replaced: what was learned is written again", self._path)
+        return new
+
     def _start_afresh(self, store: Store, error: sqlite3.DatabaseError) -> None:
         try:
-            store.set_aside(error)
+            self.status = store.set_aside(error)
             store.reopen()
+            self._version, self._stored = store.version, set()
         except (OSError, sqlite3.Error) as another:
             self._say(f"{self._path} is damaged and cannot be replaced: {another}")
 

@@ -1,8 +1,11 @@
 """`completer stats`, `why` and `tune`: what they say of a store that was really learned into."""
 
+import base64
+import hashlib
 import json
 import random
 import re
+import sqlite3
 import time
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -14,6 +17,7 @@ import pytest
 from adaptive.context_key import project_of
 from adaptive.costs import CostTable
 from adaptive.learning import Learning
+from adaptive.page import _bars
 from adaptive.profile import merged, read_profile
 from adaptive.report import sparkline
 from adaptive.simulation import Simulation
@@ -98,7 +102,9 @@ def test_stats_adds_up(project: Path, completer: Command) -> None:
         assert sum(row["tokens"] for row in parts.values()) == 40 * 24, part
     assert json.loads(completer("stats", "--language", "go", "--json").stdout)["completions"] == 10
     assert json.loads(completer("stats", "--project", project, "--json").stdout)["completions"] == 40
-    assert json.loads(completer("stats", "--project", "other", "--json").stdout)["completions"] == 0
+    for option in ("--project", "--language"):
+        unknown = completer("stats", option, "other")
+        assert unknown.returncode == 2 and "'other' is known" in unknown.stderr
     assert json.loads(completer("stats", "--since", "2100-01-01", "--json").stdout)["completions"] == 0
     shown = completer("stats", "--by", "day").stdout
     assert "ngram" in shown and "partially accepted" in shown and "shop" in shown
@@ -107,8 +113,12 @@ def test_stats_adds_up(project: Path, completer: Command) -> None:
 
 def test_nothing_learned_yet_is_said(completer: Command) -> None:
     assert json.loads(completer("stats", "--json").stdout)["completions"] == 0
-    assert completer("stats").returncode == 0
+    done = completer("stats")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Nothing has been learned yet") and len(done.stdout.splitlines()) == 1
     assert "Nothing has been learned" in completer("why").stdout
+    exported = completer("stats", "export", "-")
+    assert (exported.returncode, exported.stdout) == (1, "") and "nothing to export" in exported.stderr
 
 
 def test_why_says_it_in_sentences(project: Path, completer: Command) -> None:
@@ -118,6 +128,26 @@ def test_why_says_it_in_sentences(project: Path, completer: Command) -> None:
     document = json.loads(completer("why", "--json").stdout)
     assert {key["language"] for key in document["keys"]} == {"go", "python"}
     assert all(key["sentences"] for key in document["keys"])
+
+
+def test_projects_of_one_name_are_told_apart(project: Path, tmp_path: Path, completer: Command) -> None:
+    other = tmp_path.resolve() / "b" / "shop"
+    other.mkdir(parents=True)
+    (other / "pyproject.toml").touch()
+    learning = Learning(ENVIRONMENT)
+    simulation = Simulation(TABLE, random.Random(1), 0.1)
+    for traced in completions(5, lambda _: 0.8, random.Random(3), match=5):
+        simulation.walk(traced, learning.planner("python", other / "cart.py"))
+    learning.close()
+    parts = json.loads(completer("stats", "--by", "project", "--json").stdout)["by"]
+    assert {name: part["completions"] for name, part in parts.items()} == {
+        f"shop ({project})": 40,
+        f"shop ({other})": 5,
+    }
+    assert f"python in shop ({other})" in completer("why").stdout
+    assert list(json.loads(completer("stats", "--by", "project", "--project", other, "--json").stdout)["by"]) == [
+        f"shop ({other})"
+    ]
 
 
 class _Page(HTMLParser):
@@ -140,7 +170,18 @@ def test_the_page_holds_everything_and_runs_nothing(project: Path, tmp_path: Pat
     page.feed(text)
     assert "svg" in page.tags and "script" not in page.tags and page.links == []
     assert "default-src 'none'" in text and "prefers-color-scheme: dark" in text
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in text and "style=" not in text and "unsafe" not in text
+    assert "in force" in text and re.search(r"ngram \d+% k", text)
     assert "://" not in text and "url(" not in text and "@import" not in text
+
+
+def test_a_loss_is_drawn_to_the_left_of_zero_and_a_gain_to_its_right() -> None:
+    picture = _bars("saved", {"gain": {"ms": 300.0}, "loss": {"ms": -100.0}}, "ms", str)
+    gain, loss = re.findall(r'<rect class="(\w+)" x="([\d.]+)" y="\d+" width="([\d.]+)"', picture)
+    assert gain == ("one", "300.0", "300.0")
+    assert loss == ("loss", "200.0", "100.0")
 
 
 def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
@@ -158,11 +199,89 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
     assert merged([one])["languages"] == one["languages"]
 
 
+def test_an_imported_profile_replaces_the_one_before_and_is_not_said_to_be_in_force(
+    project: Path, tmp_path: Path, tiny_model: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(tiny_model))
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
+    profile = json.loads(completer("stats", "export", "-").stdout)
+    del profile["languages"]["go"]
+    file = tmp_path / "team.json"
+    file.write_text(json.dumps(profile))
+    assert completer("stats", "reset", "--yes").returncode == 0
+    done = completer("stats", "import", file)
+    assert done.returncode == 0 and "1 language imported" in done.stderr
+    assert "target, draft, bfloat16" in done.stderr  # what it was learned with, which is not what is configured
+    assert _imported_trials("ngram") > 10.0
+    assert "imported" not in completer("why").stdout
+    assert json.loads(completer("stats", "--json").stdout)["in_force"] == []
+    for table in profile["languages"]["python"]["ngram"]:
+        table[:] = [0.0] * len(table)
+    file.write_text(json.dumps(profile))
+    done = completer("stats", "import", file, "--json")
+    assert json.loads(done.stdout) == {"languages": ["python"], "is_of_these_models": False}
+    assert _imported_trials("ngram") == 0.0
+
+
+def _imported_trials(source: str) -> float:
+    store = Store(paths.statistics_file())
+    known = [store.known(environment, time.time()) for environment in store.environments()]
+    store.close()
+    (entry,) = [entry for keys in known for key, entry in keys.items() if key.project_id == "imported"]
+    return float(entry.counts[source].sum())
+
+
+def test_every_command_answers_with_one_document(project: Path, tmp_path: Path, completer: Command) -> None:
+    file = tmp_path / "team.json"
+    written = {"file": str(file), "languages": ["go", "python"]}
+    assert json.loads(completer("stats", "export", file, "--json").stdout) == written
+    assert json.loads(completer("stats", "merge", file, file, "-o", file, "--json").stdout) == written
+    assert json.loads(completer("stats", "reset", "--language", "go", "--yes", "--json").stdout) == {
+        "keys_forgotten": 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [("drop table keys", "no such table: keys"), ("update days set tally = '{}'", "the table days holds")],
+)
+def test_what_is_wrong_with_the_database_is_said_in_a_sentence(
+    project: Path, completer: Command, statement: str, said: str
+) -> None:
+    connection = sqlite3.connect(paths.statistics_file(), isolation_level=None)
+    connection.execute(statement)
+    connection.close()
+    done = completer("stats")
+    assert done.returncode == 1 and said in done.stderr and "move the file away" in done.stderr
+    assert completer("stats", "reset", "--yes").returncode == (1 if "drop" in statement else 0)
+
+
+def test_a_database_that_another_process_has_locked_is_said(
+    project: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptive.store.BUSY_S", 0.1)
+    connection = sqlite3.connect(paths.statistics_file(), isolation_level=None)
+    connection.execute("begin immediate")
+    done = completer("stats", "reset", "--yes")
+    connection.close()
+    assert done.returncode == 1 and "locked" in done.stderr and "try again" in done.stderr
+    assert "as long as this process" not in done.stderr
+
+
 def _sum(sources: dict[str, list[list[float]]]) -> float:
     return sum(trials for table in sources.values() for outcome in table for trials in outcome)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": "completer-statistics"}', '{"format": "x", "version": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"format": "completer-statistics"}',
+        '{"format": "x", "version": 1}',
+        '{"format": "completer-statistics", "version": 1, "languages": {}}',
+    ],
+)
 def test_what_is_no_profile_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "p.json").write_text(content)
     with pytest.raises(InputError, match=r"p\.json"):
@@ -181,7 +300,8 @@ def test_spans() -> None:
     day = 86400.0
     now_s = time.mktime((2026, 3, 10, 12, 0, 0, 0, 0, -1))
     assert since_day("1d", now_s) == "2026-03-10"
-    assert since_day("7d", now_s) == "2026-03-04"
+    assert since_day("0d", now_s) == "2026-03-10"
+    assert since_day("7d", now_s) == since_day("7D", now_s) == "2026-03-04"
     assert since_day("2026-01-31", now_s + day) == "2026-01-31"
     for wrong in ("", "d", "7x", "yesterday"):
         with pytest.raises(ValueError):

@@ -19,10 +19,12 @@ import pytest
 from adaptive.context_key import Project
 from adaptive.controller import Controller
 from adaptive.costs import CostTable
+from adaptive.guard import Guard
 from adaptive.migrations import STEPS, migrations
 from adaptive.news import Key, News, SuggestionCount, SuggestionKey
 from adaptive.simulation import Simulation
-from adaptive.store import NewerStore, Store, StoreError, day_of
+from adaptive.store import Store, day_of
+from adaptive.store_errors import NewerStore, StoreError
 from adaptive.synthetic import completions
 from adaptive.writer import Writer
 from tests.conftest import ROOT
@@ -185,6 +187,86 @@ def test_a_damaged_file_is_moved_aside_and_nothing_else_stops(
     writer.write_now()
     assert writer.status == ""
     assert stored_trials(file) == pytest.approx(10.0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["update keys set state = 'x'", "update keys set state = '[1]'", "update days set tally = '{}'", "drop table days"],
+)
+def test_content_that_cannot_be_is_damage(file: Path, writers: list[Writer], statement: str) -> None:
+    controller, writer = start(file, writers)
+    learn(controller, 10)
+    writer.close()
+    connection = sqlite3.connect(file)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    controller, writer = start(file, writers)
+    learn(controller, 5)
+    writer.write_now()
+    aside = list(file.parent.glob("*.damaged-*"))
+    assert len(aside) == 1
+    assert aside[0].name in writer.status or writer.status == ""  # said for a turn
+    learn(controller, 5)
+    writer.write_now()
+    assert writer.status == ""
+    assert stored_trials(file) > 0.0
+
+
+def test_what_is_moved_aside_replaces_nothing(file: Path) -> None:
+    for index in range(3):
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"no database %d" % index * 500)
+        Store(file).close()
+    assert len({aside.read_bytes() for aside in file.parent.glob("*.damaged-*")}) == 3
+
+
+@pytest.mark.parametrize("becomes_of_it", ["removed", "moved"])
+@pytest.mark.skipif(os.name == "nt", reason="an open file stays where it is")
+def test_a_file_that_is_removed_while_open_is_written_again(
+    file: Path, writers: list[Writer], becomes_of_it: str
+) -> None:
+    controller, writer = start(file, writers)
+    learn(controller, 40, is_right=False)
+    controller.record(Event("shown", 20, 20), PROJECT)
+    writer.write_now()
+    before = trials(controller)
+    for part in sorted(file.parent.iterdir()):
+        if becomes_of_it == "removed":
+            part.unlink()
+        else:
+            part.rename(part.with_name(f"old-{part.name}"))
+    writer.write_now()
+    assert not file.exists()  # who uninstalls is not defied by a process that rests
+    learn(controller, 5)
+    writer.write_now()
+    assert writer.status == ""
+    assert trials(controller) == pytest.approx(before + 5.0, rel=0.15)
+    assert stored_trials(file) == pytest.approx(trials(controller), rel=0.01)
+    assert not any("reset" in change.cause for change in controller.learned("python", PROJECT).changes)
+
+
+def test_a_reset_reaches_a_process_that_has_unwritten_news(file: Path, writers: list[Writer]) -> None:
+    controller, writer = start(file, writers)
+    learn(controller, 100, is_right=False)
+    writer.write_now()
+    learn(controller, 5, is_right=False)
+    controller.record(Event("shown", 20, 20), PROJECT)
+    play(controller.planner("go", PROJECT))  # not stored yet: nobody can have reset it
+    store = Store(file)
+    assert store.reset() == 1
+    writer.write_now()
+    learned = controller.learned("python", PROJECT)
+    assert trials(controller) == 0.0
+    assert [change.cause for change in learned.changes] == ["reset by hand: everything is learned anew"]
+    assert (learned.guard, learned.force) == (Guard(), {})
+    assert set(learned.acceptance.shift.values()) == {0.0}
+    assert set(store.known(ENVIRONMENT, NOW_S)) == {Key(PROJECT.id, "go")}
+    assert list(store.suggestions()) == []
+    store.close()
+    learn(controller, 3)
+    writer.write_now()
+    assert stored_trials(file) == pytest.approx(3.0, rel=0.05)
 
 
 def test_a_file_of_a_newer_version_is_left_alone(file: Path, writers: list[Writer]) -> None:

@@ -7,7 +7,8 @@ export function pageForPanel(html: string, isDark: boolean): string {
   const colours =
     `<style>:root { color-scheme: ${scheme} } ` +
     `body { background: var(--vscode-editor-background); color: var(--vscode-editor-foreground) }</style>`;
-  const themed = html.replace(/@media\s*\(\s*prefers-color-scheme:\s*(dark|light)\s*\)/g, (_, wanted: string) =>
+  const own = /<meta http-equiv="Content-Security-Policy"[^>]*>/i; // it allows the styles as they were
+  const themed = html.replace(own, '').replace(/@media\s*\(\s*prefers-color-scheme:\s*(dark|light)\s*\)/g, (_, wanted: string) =>
     wanted === scheme ? '@media all' : '@media not all',
   );
   const start = /<html[^>]*>/i.exec(themed);

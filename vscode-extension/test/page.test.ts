@@ -19,3 +19,8 @@ test('the colours follow the theme of the editor, not of the system', () => {
 test('a page without much around it is fine, too', () => {
   assert.match(pageForPanel('<p>hello</p>', false), /^<meta http-equiv="Content-Security-Policy".*><p>hello<\/p><style>/);
 });
+
+test("the page's own policy, which allows only its own styles, gives way", () => {
+  const own = `<html><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-x'"><p>`;
+  assert.doesNotMatch(pageForPanel(own, true), /sha256/);
+});
