@@ -46,6 +46,13 @@ class Memory:
         done.append(rounds.traced(key.language, key.project_id))
         del done[:-COMPLETIONS_KEPT]
 
+    def soften(self, project_id: str, cause: str, at_s: float) -> None:
+        """Halve the weight of what was counted in a project, in all its languages."""
+        for key in [*self._known.keys() | self._learned.keys()]:
+            if key.project_id == project_id:
+                self.learned(key).soften(cause, at_s)
+                self.tally(key)
+
     def take_news(self) -> dict[Key, KeyNews]:
         """What has happened since the last call."""
         news = {}

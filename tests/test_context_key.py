@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptive.context_key import MANIFESTS, NO_PROJECT, Environment, branch_of, project_of
+from adaptive.learning import Learning
+from tests.learning_process import ENVIRONMENT, play
 
 GIT = shutil.which("git")
 
@@ -102,3 +104,30 @@ def test_a_broken_git_folder_is_no_obstacle(folder: Path) -> None:
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("[remote\n url")
     assert project_of(folder / "a.py").root == str(folder)
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_another_branch_softens_a_project_once_in_all_its_languages(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init", "-b", "main")
+    learning = Learning(ENVIRONMENT, tmp_path / "statistics.sqlite3")
+    learning.wait(20.0)
+    for _ in range(30):
+        play(learning.planner("python", folder / "a.py"))
+        play(learning.planner("go", folder / "a.go"))
+    languages = [learning.controller.learned(language, project_of(folder / "a.py")) for language in ("python", "go")]
+    before = [learned.acceptance.counts["ngram"].sum() for learned in languages]
+    git(folder, "checkout", "-b", "other")
+
+    def in_turn() -> list[float]:
+        for _ in range(4):
+            learning.planner("python", folder / "src" / "b.py")
+            learning.planner("python", folder / "a.py")
+        return [learned.acceptance.counts["ngram"].sum() for learned in languages]
+
+    assert in_turn() == pytest.approx(before)  # what is checked out is not looked up again so soon
+    monkeypatch.setattr("adaptive.learning.LOOKED_UP_S", 0.0)
+    assert in_turn() == pytest.approx([weight / 2 for weight in before])
+    assert [sum("branch" in change.cause for change in learned.changes) for learned in languages] == [1, 1]
+    learning.close()
