@@ -62,7 +62,9 @@ class Learning:
         place = (path.parent if path is not None else None, workspace)
         looked_up_s, project = self._projects.get(place, (float("-inf"), None))
         if project is None or time.monotonic() - looked_up_s > LOOKED_UP_S:
-            project = project_of(path, workspace)
+            with self.controller.lock:
+                known = tuple(self.controller.memory.projects.values())
+            project = project_of(path, workspace, known)
             self._projects[place] = (time.monotonic(), project)
         return project
 

@@ -156,9 +156,9 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
     from adaptive.statistics import Selection, in_force, sentences
     from completer.languages import language_of
 
-    project = project_of(file) if file is not None else None
     language = language_of(file).id if file is not None else ""
     with open_store() as store:
+        project = project_of(file, known=store.projects().values()) if file is not None else None
         environment = environment_in(store, source)
         selection = Selection(store, "", project.id if project is not None else "", language)
         rows = in_force(store, environment, selection, time.time()) if environment is not None else []
