@@ -186,13 +186,15 @@ def open_store() -> "Iterator[Store]":
 
 
 def environment_in(store: "Store", source: ConfigSource) -> "Environment | None":
-    """The configured one where its models are installed, else the one used last."""
+    """The configured one, or its models run otherwise where only that is known; without them, the one used last."""
     from adaptive.environment import environment_of
     from completer.errors import CompleterError
 
     try:
         configured = environment_of(source.load())
     except CompleterError:
-        configured = None
-    used = store.environments()
-    return configured if configured is not None and configured in used else next(iter(used), configured)
+        return next(iter(store.environments()), None)
+    used = [
+        known for known in store.environments() if (known.target, known.draft) == (configured.target, configured.draft)
+    ]
+    return configured if configured.id in [known.id for known in used] else next(iter(used), configured)

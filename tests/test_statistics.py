@@ -3,8 +3,10 @@
 import json
 import random
 import re
+import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -13,6 +15,7 @@ import pytest
 
 from adaptive.context_key import project_of
 from adaptive.costs import CostTable
+from adaptive.environment import environment_of
 from adaptive.learning import Learning
 from adaptive.profile import merged, read_profile
 from adaptive.report import sparkline
@@ -22,8 +25,9 @@ from adaptive.store import Store
 from adaptive.synthetic import completions
 from adaptive.tally import SourceTally, Tally
 from completer import cli, paths
+from completer.config import Config
 from completer.errors import InputError
-from tests.learning_process import ENVIRONMENT
+from tests.learning_process import ENVIRONMENT, play
 from tests.test_store import Event
 
 TABLE = CostTable.of("table", {1: 67, 2: 76, 4: 85, 8: 118, 16: 190, 32: 350}, 30, 2)
@@ -141,6 +145,28 @@ def test_the_page_holds_everything_and_runs_nothing(project: Path, tmp_path: Pat
     assert "svg" in page.tags and "script" not in page.tags and page.links == []
     assert "default-src 'none'" in text and "prefers-color-scheme: dark" in text
     assert "://" not in text and "url(" not in text and "@import" not in text
+
+
+def test_statistics_are_those_of_the_configured_models(
+    tiny_model: Path, tmp_path: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the thread count, and though another folder of the same name was used later."""
+    models = [tiny_model, shutil.copytree(tiny_model, tmp_path / "another" / tiny_model.name)]
+    for language, model in zip(("rust", "java"), models, strict=True):
+        configured = replace(Config(), model=replace(Config().model, target=str(model), draft="none"))
+        learning = Learning(replace(environment_of(configured), threads=7))
+        play(learning.planner(language))
+        learning.close()
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(models[0]))
+    assert [key["language"] for key in json.loads(completer("why", "--json").stdout)["keys"]] == ["rust"]
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", str(models[1]))
+    assert json.loads(completer("why", "--json").stdout)["keys"] == []
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(tmp_path / "gone"))
+    assert [key["language"] for key in json.loads(completer("why", "--json").stdout)["keys"]] == ["java"]
+    store = Store(paths.statistics_file())
+    assert not any("/" in known.target for known in store.environments())
+    store.close()
 
 
 def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
