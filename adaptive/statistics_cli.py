@@ -153,6 +153,7 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
     FILE: for its project and language; without one, for all.
     """
     from adaptive.context_key import project_of
+    from adaptive.report import print_outlook
     from adaptive.statistics import Selection, in_force, sentences
     from completer.languages import language_of
 
@@ -172,6 +173,7 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
         click.echo(f"{row['language']} in {row['project']}")
         for sentence in sentences(row):
             click.echo(f"  {sentence}")
+        print_outlook(row["outlook"])
 
 
 @contextmanager

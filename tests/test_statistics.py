@@ -13,6 +13,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from adaptive.buckets import MATCH_EDGES
 from adaptive.context_key import project_of
 from adaptive.costs import CostTable
 from adaptive.environment import environment_of
@@ -122,6 +123,23 @@ def test_why_says_it_in_sentences(project: Path, completer: Command) -> None:
     document = json.loads(completer("why", "--json").stdout)
     assert {key["language"] for key in document["keys"]} == {"go", "python"}
     assert all(key["sentences"] for key in document["keys"])
+
+
+def test_why_gives_the_numbers_behind_the_choice(project: Path, completer: Command) -> None:
+    by_language = {key["language"]: key["outlook"] for key in json.loads(completer("why", "--json").stdout)["keys"]}
+    outlook = by_language["python"]
+    assert list(outlook["pass_ms"]) == ["1", "2", "4", "8", "16"]
+    assert outlook["plain_tokens_per_s"] == pytest.approx(1000 / outlook["pass_ms"]["1"], rel=0.05)
+    ngram = {draft["match"]: draft for draft in outlook["drafts"] if draft["source"] == "ngram"}
+    assert list(ngram) == list(MATCH_EDGES)
+    assert 0.6 < ngram[6]["chance"] < 0.95  # that of the fixture's drafts is 0.8
+    assert ngram[6]["k"] > 1 and ngram[6]["tokens_per_s"] > outlook["plain_tokens_per_s"]
+    model = [draft for draft in outlook["drafts"] if draft["source"] == "draft_model"]
+    assert len(model) == 1 and model[0]["match"] is None
+    shown = completer("why", project / "cart.py").stdout
+    assert f"{ngram[4]['chance']:.0%} {ngram[4]['tokens_per_s']:.1f}/s k {ngram[4]['k']}" in shown
+    assert "a pass over 1, 2, 4, 8, 16 positions" in shown
+    assert max(map(len, shown.splitlines())) <= 100 and len(shown.splitlines()) < 16, shown
 
 
 class _Page(HTMLParser):
