@@ -6,6 +6,7 @@ Reads folders, manifests' names and git's own files; runs no program, and reads 
 import configparser
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +48,11 @@ class Environment:
         return _digest(self.id, str(self.threads))
 
 
-def project_of(path: Path | None, workspace: Path | None = None) -> Project:
+def project_of(path: Path | None, workspace: Path | None = None, known: Iterable[Project] = ()) -> Project:
     """The project of a file: the nearest folder with a manifest, within its workspace folder where it is in one.
 
     A part of a repository that has a manifest of its own is a project of its own, with the repository as parent.
+    known: a root among theirs keeps its id, whatever git says by now: a remote is added, and reflogs expire.
     """
     folder = path.parent if path is not None else workspace
     if folder is None:
@@ -61,13 +63,15 @@ def project_of(path: Path | None, workspace: Path | None = None) -> Project:
     if root is None:
         return NO_PROJECT
     repository = next((above for above in (root, *root.parents) if (above / ".git").exists()), None)
+    known = tuple(known)
+    own_id = next((project.id for project in known if project.root == str(root)), None)
     if repository is None:
-        return Project(_digest(str(root)), root.name, str(root))
-    identity = _identity(repository) or str(repository)
+        return Project(own_id or _digest(str(root)), root.name, str(root))
+    whole_id = _known_whole(repository, known) or _digest(_identity(repository) or str(repository))
     if repository == root:
-        return Project(_digest(identity), root.name, str(root))
+        return Project(whole_id, root.name, str(root))
     inside = root.relative_to(repository).as_posix()
-    return Project(_digest(identity, inside), f"{repository.name}/{inside}", str(root), _digest(identity))
+    return Project(own_id or _digest(whole_id, inside), f"{repository.name}/{inside}", str(root), whole_id)
 
 
 def branch_of(root: str) -> str:
@@ -86,6 +90,15 @@ def _nearest(folder: Path, top: Path | None) -> Path | None:
             return candidate
         if candidate == top:
             return None
+    return None
+
+
+def _known_whole(repository: Path, known: Iterable[Project]) -> str | None:
+    """The id of a repository that is known itself or by a part of it."""
+    for project in known:
+        inside = project.name.partition("/")[2]
+        if project.root == str(repository / inside):
+            return project.parent_id or project.id
     return None
 
 

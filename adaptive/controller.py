@@ -63,15 +63,17 @@ class Controller:
     ) -> RoundPlanner:
         """A planner for one completion. One in CHECKED_ONE_IN automatic ones decodes plainly, as a check.
 
-        branch: what is checked out, where that is known; a change of it makes old counts weigh less.
+        branch: what is checked out at the project's root, where that is known; a change of it makes old counts of all
+        the project's languages weigh less.
         """
         key = Key(project.id, language)
         with self.lock:
             self.memory.projects[project.id] = project
             learned = self.memory.learned(key)
-            if branch and self._branches.setdefault(project.id, branch) != branch:
-                self._branches[project.id] = branch
-                learned.soften("another branch is checked out: what was counted before weighs half", self._clock_s())
+            if branch and self._branches.setdefault(project.root, branch) != branch:
+                self._branches[project.root] = branch
+                cause = "another branch is checked out: what was counted before weighs half"
+                self.memory.soften(project.id, cause, self._clock_s())
         is_check = is_automatic and self._rng.randrange(CHECKED_ONE_IN) == 0
         planner = LearningPlanner(learned, self.cost, self._clock_ms, self._clock_s, is_check)
         return _Counted(self, key, planner, _Check() if is_check else None)

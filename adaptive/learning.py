@@ -19,7 +19,7 @@ from completer import paths
 from completer.request import RoundPlanner
 
 LOOKED_UP_S = 30.0
-"""Where a folder's project lies and what is checked out there is looked up no more often."""
+"""Where a folder's project lies, and what is checked out at its root, is looked up no more often."""
 
 
 class Learning:
@@ -27,7 +27,8 @@ class Learning:
         """file: of the database, the user's own by default. Does not wait for it."""
         self.controller = Controller()
         self._writer = Writer(self.controller, file or paths.statistics_file(), environment)
-        self._projects: dict[tuple[Path | None, Path | None], tuple[float, Project, str]] = {}
+        self._projects: dict[tuple[Path | None, Path | None], tuple[float, Project]] = {}
+        self._branches: dict[str, tuple[float, str]] = {}
 
     def wait(self, timeout_s: float) -> None:
         """Until what the store knows is known here, or cannot be."""
@@ -46,23 +47,31 @@ class Learning:
         is_automatic: bool = False,
     ) -> RoundPlanner:
         """A planner for one completion in the file. Not to be called while another thread does."""
-        project, branch = self._project(path, workspace)
-        return self.controller.planner(language, project, is_automatic, branch)
+        project = self._project(path, workspace)
+        return self.controller.planner(language, project, is_automatic, self._branch(project.root))
 
     def record(self, event: SuggestionEvent, path: Path | None = None, workspace: Path | None = None) -> None:
         """Count what became of a suggestion in the file."""
-        project, _ = self._project(path, workspace)
-        self.controller.record(event, project)
+        self.controller.record(event, self._project(path, workspace))
 
     def close(self) -> None:
         """Write what is left."""
         self._writer.close()
 
-    def _project(self, path: Path | None, workspace: Path | None) -> tuple[Project, str]:
+    def _project(self, path: Path | None, workspace: Path | None) -> Project:
         place = (path.parent if path is not None else None, workspace)
-        looked_up_s, project, branch = self._projects.get(place, (float("-inf"), None, ""))
+        looked_up_s, project = self._projects.get(place, (float("-inf"), None))
         if project is None or time.monotonic() - looked_up_s > LOOKED_UP_S:
-            project = project_of(path, workspace)
-            branch = branch_of(project.root)
-            self._projects[place] = (time.monotonic(), project, branch)
-        return project, branch
+            with self.controller.lock:
+                known = tuple(self.controller.memory.projects.values())
+            project = project_of(path, workspace, known)
+            self._projects[place] = (time.monotonic(), project)
+        return project
+
+    def _branch(self, root: str) -> str:
+        """Looked up for a project as a whole: its folders are never of two minds."""
+        looked_up_s, branch = self._branches.get(root, (float("-inf"), ""))
+        if time.monotonic() - looked_up_s > LOOKED_UP_S:
+            branch = branch_of(root)
+            self._branches[root] = (time.monotonic(), branch)
+        return branch

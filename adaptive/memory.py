@@ -1,7 +1,8 @@
 """What is known under all keys of one environment, and what of it is news to the store. Pure: time comes in.
 
-A new project starts from the other projects in its language, and those from all others: that is worked out from the
-counts of the projects themselves, when a key is first used, so that nothing is counted twice.
+A new project starts from the parts of its repository in its language, those from all projects in it, and those from
+all others: that is worked out from the counts of the projects themselves, when a key is first used, so that nothing is
+counted twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,6 +47,13 @@ class Memory:
         done.append(rounds.traced(key.language, key.project_id))
         del done[:-COMPLETIONS_KEPT]
 
+    def soften(self, project_id: str, cause: str, at_s: float) -> None:
+        """Halve the weight of what was counted in a project, in all its languages."""
+        for key in [*self._known.keys() | self._learned.keys()]:
+            if key.project_id == project_id:
+                self.learned(key).soften(cause, at_s)
+                self.tally(key)
+
     def take_news(self) -> dict[Key, KeyNews]:
         """What has happened since the last call."""
         news = {}
@@ -71,14 +79,19 @@ class Memory:
         self._is_stored &= known.keys()
 
     def _prior(self, key: Key) -> dict[str, np.ndarray]:
-        project = self.projects.get(key.project_id)
-        parent = Key(project.parent_id, key.language) if project is not None and project.parent_id else None
         others = [(other, counts) for other, counts in self._all_counts() if other != key]
+        alike = [(other, counts) for other, counts in others if other.language == key.language]
+        repository = self._repository(key)
         return expected(
-            [counts for other, counts in others if other == parent],
-            [counts for other, counts in others if other.language == key.language],
+            [counts for other, counts in alike if self._repository(other) == repository],
+            [counts for _, counts in alike],
             [counts for other, counts in others if other.language != key.language],
         )
+
+    def _repository(self, key: Key) -> str:
+        """The id of the project's parent, or its own where it has none."""
+        project = self.projects.get(key.project_id)
+        return project.parent_id or project.id if project is not None else key.project_id
 
     def _all_counts(self) -> Iterable[tuple[Key, Counts]]:
         for key in self._known.keys() | self._learned.keys():

@@ -6,6 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from adaptive.buckets import MATCH_EDGES
+
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -19,6 +21,28 @@ def print_summary(document: dict[str, Any]) -> None:
         _print_parts(console, document["by"])
     if document["in_force"]:
         _print_force(console, document["in_force"])
+
+
+def print_outlook(outlook: dict[str, Any]) -> None:
+    """Some lengths of match; the JSON document has them all."""
+    lengths = MATCH_EDGES[::3]
+    table = Table("by length of match", *[f"{length}+" for length in lengths], box=None, padding=(0, 1))
+    if outlook["pass_ms"] is not None:
+        table.add_row("plain", f"{outlook['plain_tokens_per_s']:.1f}/s")
+    for source in dict.fromkeys(draft["source"] for draft in outlook["drafts"]):
+        drafts = {draft["match"]: draft for draft in outlook["drafts"] if draft["source"] == source}
+        table.add_row(source, *[_expected(drafts[length]) for length in (lengths if 1 in drafts else [None])])
+    console = Console()
+    console.print(table)
+    if outlook["pass_ms"] is not None:
+        passes = ", ".join(f"{ms:.0f}" for ms in outlook["pass_ms"].values())
+        console.print(f"  a pass over {', '.join(outlook['pass_ms'])} positions: {passes} ms", highlight=False)
+
+
+def _expected(draft: dict[str, Any]) -> str:
+    """The chance of a drafted token, and the tokens a second at the best k."""
+    speed = f" {draft['tokens_per_s']:.1f}/s k {draft['k']}" if draft["k"] is not None else ""
+    return f"{draft['chance']:.0%}{speed}"
 
 
 def sparkline(shares: Sequence[float | None]) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from adaptive.context_key import Environment
-from adaptive.learned import Learned
+from adaptive.memory import Memory
 from adaptive.news import SuggestionCount
+from adaptive.outlook import outlook
 from adaptive.profile import IMPORTED
 from adaptive.store import Store, day_of
 from adaptive.tally import POSITIONS, SourceTally, Tally
@@ -93,14 +94,15 @@ def is_empty(document: dict[str, Any]) -> bool:
 
 def in_force(store: Store, environment: Environment, selection: Selection, now_s: float) -> list[dict[str, Any]]:
     """By key, what the controller uses now and why."""
-    cost = store.cost(environment)
+    cost, all_known = store.cost(environment), store.known(environment, now_s)
+    memory = Memory()
+    memory.projects = selection.projects
+    memory.rebase(all_known, now_s)
     rows = []
-    for key, known in sorted(
-        store.known(environment, now_s).items(), key=lambda entry: (entry[0].project_id, entry[0].language)
-    ):
+    for key, known in sorted(all_known.items(), key=lambda entry: (entry[0].project_id, entry[0].language)):
         if key.project_id == IMPORTED.id or not selection.has("9999", key.project_id, key.language):
             continue
-        learned = Learned(None, known.state, known.changes)
+        learned = memory.learned(key)
         force = sorted(learned.force.items(), key=lambda entry: -entry[1][0])
         plain_ms = cost.plain_ms if cost is not None else 1.0
         rows.append(
@@ -112,6 +114,7 @@ def in_force(store: Store, environment: Environment, selection: Selection, now_s
                 "plain_ms": cost.plain_ms if cost is not None else None,
                 "is_paused": learned.guard.is_closed,
                 "changes": [{"at": change.at_s, "cause": change.cause} for change in known.changes],
+                "outlook": outlook(learned, cost, has_draft_model=environment.draft != ""),
             }
         )
     return rows

@@ -176,12 +176,13 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
     FILE: for its project and language; without one, for all.
     """
     from adaptive.context_key import project_of
+    from adaptive.report import print_outlook
     from adaptive.statistics import Selection, in_force, sentences
     from completer.languages import language_of
 
-    project = project_of(file) if file is not None else None
     language = language_of(file).id if file is not None else ""
     with open_store() as store:
+        project = project_of(file, known=store.projects().values()) if file is not None else None
         environment = environment_in(store, source)
         selection = Selection(store, "", project.id if project is not None else "", language)
         rows = in_force(store, environment, selection, time.time()) if environment is not None else []
@@ -195,6 +196,7 @@ def why(source: ConfigSource, file: Path | None, as_json: bool) -> None:
         click.echo(f"{row['language']} in {row['project']}")
         for sentence in sentences(row):
             click.echo(f"  {sentence}")
+        print_outlook(row["outlook"])
 
 
 @contextmanager
@@ -214,16 +216,18 @@ def open_store() -> "Iterator[Store]":
 
 
 def environment_in(store: "Store", source: ConfigSource) -> "Environment | None":
-    """The configured one where its models are installed, else the one used last."""
+    """The configured one, or its models run otherwise where only that is known; without them, the one used last."""
     from adaptive.environment import environment_of
     from completer.errors import CompleterError
 
     try:
         configured = environment_of(source.load())
     except CompleterError:
-        configured = None
-    used = store.environments()
-    return configured if configured is not None and configured in used else next(iter(used), configured)
+        return next(iter(store.environments()), None)
+    used = [
+        known for known in store.environments() if (known.target, known.draft) == (configured.target, configured.draft)
+    ]
+    return configured if configured.id in [known.id for known in used] else next(iter(used), configured)
 
 
 def _must_be_known(selection: "Selection", project: str, language: str) -> None:

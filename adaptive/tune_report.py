@@ -30,8 +30,9 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
         now_s = time.time()
         controller = Controller()
         controller.calibrate(costs.verify_ms, costs.draft_ms)
-        project = project_of(None, repo.absolute())
-        controller.rebase(store.known(environment, now_s), store.projects(), None)
+        projects = store.projects()
+        project = project_of(None, repo.absolute(), projects.values())
+        controller.rebase(store.known(environment, now_s), projects, None)
         _walk(controller, recorded, costs, project)
         news = controller.take_news()
         for key_news in news.keys.values():

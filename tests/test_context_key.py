@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptive.context_key import MANIFESTS, NO_PROJECT, Environment, branch_of, project_of
+from adaptive.context_key import MANIFESTS, NO_PROJECT, Environment, Project, branch_of, project_of
+from adaptive.learning import Learning
+from tests.learning_process import ENVIRONMENT, play
 
 GIT = shutil.which("git")
 
@@ -57,21 +59,49 @@ def test_a_moved_repository_keeps_its_id(folder: Path) -> None:
     (folder / "a.py").touch()
     git(folder, "add", ".")
     git(folder, "commit", "-m", "first")
-    by_commit = project_of(folder / "a.py").id
+    known = [project_of(folder / "a.py")]
+    by_commit = known[0].id
     moved = folder.parent / "elsewhere"
     folder.rename(moved)
-    assert project_of(moved / "a.py").id == by_commit
+    known = [project_of(moved / "a.py", known=known)]
+    assert known[0].id == by_commit
     git(moved, "commit", "--allow-empty", "-m", "second")
     assert project_of(moved / "a.py").id == by_commit
     git(moved, "remote", "add", "origin", "git@example.com:owner/thing.git")
+    git(moved, "reflog", "expire", "--expire=now", "--all")
+    assert project_of(moved / "a.py", known=known).id == by_commit
     by_remote = project_of(moved / "a.py").id
-    assert by_remote != by_commit
     clone = folder.parent / "clone"
     git(folder.parent, "clone", str(moved), str(clone))
     git(clone, "remote", "set-url", "origin", "https://user:secret@example.com/Owner/thing/")
     assert project_of(clone / "a.py").id == by_remote
     git(moved, "worktree", "add", str(folder.parent / "tree"))
     assert project_of(folder.parent / "tree" / "a.py").id == by_remote
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_an_id_once_given_stays_after_a_restart(folder: Path, tmp_path: Path) -> None:
+    git(folder, "init", "-b", "main")
+    git(folder, "commit", "--allow-empty", "-m", "first")
+    (folder / "src" / "package.json").touch()
+    places = [folder / "a.ts", folder / "src" / "b.ts"]
+
+    def planned() -> dict[str, Project]:
+        learning = Learning(ENVIRONMENT, tmp_path / "statistics.sqlite3")
+        learning.wait(20.0)
+        for place in places:
+            play(learning.planner("typescript", place))
+        learning.close()
+        return learning.controller.memory.projects
+
+    before = planned()
+    git(folder, "remote", "add", "origin", "git@example.com:owner/thing.git")
+    git(folder, "reflog", "expire", "--expire=now", "--all")
+    assert planned() == before and len(before) == 2
+    part = next(project for project in before.values() if project.parent_id)
+    assert project_of(folder / "a.ts", known=[part]).id == part.parent_id  # by a part of it
+    (folder / "src" / "deep" / "package.json").touch()
+    assert project_of(folder / "src" / "deep" / "c.ts", known=[part]).parent_id == part.parent_id
 
 
 @pytest.mark.skipif(GIT is None, reason="needs git")
@@ -102,3 +132,30 @@ def test_a_broken_git_folder_is_no_obstacle(folder: Path) -> None:
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("[remote\n url")
     assert project_of(folder / "a.py").root == str(folder)
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_another_branch_softens_a_project_once_in_all_its_languages(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init", "-b", "main")
+    learning = Learning(ENVIRONMENT, tmp_path / "statistics.sqlite3")
+    learning.wait(20.0)
+    for _ in range(30):
+        play(learning.planner("python", folder / "a.py"))
+        play(learning.planner("go", folder / "a.go"))
+    languages = [learning.controller.learned(language, project_of(folder / "a.py")) for language in ("python", "go")]
+    before = [learned.acceptance.counts["ngram"].sum() for learned in languages]
+    git(folder, "checkout", "-b", "other")
+
+    def in_turn() -> list[float]:
+        for _ in range(4):
+            learning.planner("python", folder / "src" / "b.py")
+            learning.planner("python", folder / "a.py")
+        return [learned.acceptance.counts["ngram"].sum() for learned in languages]
+
+    assert in_turn() == pytest.approx(before)  # what is checked out is not looked up again so soon
+    monkeypatch.setattr("adaptive.learning.LOOKED_UP_S", 0.0)
+    assert in_turn() == pytest.approx([weight / 2 for weight in before])
+    assert [sum("branch" in change.cause for change in learned.changes) for learned in languages] == [1, 1]
+    learning.close()

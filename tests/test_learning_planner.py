@@ -162,6 +162,25 @@ def test_a_new_project_in_a_known_language_starts_where_the_others_are() -> None
     assert statistics.median(shares) >= 0.9, shares
 
 
+def test_the_parts_of_a_repository_and_itself_lend_to_one_another_first() -> None:
+    own = controller(SLOPED)
+    projects = [Project(f"repo/{i}", "", "", "repo") for i in range(2)] + [
+        Project(f"else {i}", "", "") for i in range(6)
+    ]
+    for index, project in enumerate(projects):
+        chance = 0.95 if project.parent_id else 0.1
+        for traced in completions(40, lambda _, chance=chance: chance, random.Random(index), match=2):  # type: ignore[misc]
+            Simulation(SLOPED).walk(traced, own.planner("python", project))
+
+    def expected(new: Project) -> float:
+        own.planner("python", new)
+        return own.learned("python", new).acceptance.chance("ngram", 1)
+
+    assert expected(Project("repo/new", "", "", "repo")) > 0.75
+    assert expected(Project("repo", "", "")) > 0.75
+    assert expected(Project("another/new", "", "", "another")) < 0.4
+
+
 def test_languages_learn_apart() -> None:
     own = controller(STEEP)
     rng = random.Random(5)

@@ -5,17 +5,21 @@ import hashlib
 import json
 import random
 import re
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
+from adaptive.buckets import MATCH_EDGES
 from adaptive.context_key import project_of
 from adaptive.costs import CostTable
+from adaptive.environment import environment_of
 from adaptive.learning import Learning
 from adaptive.page import _bars
 from adaptive.profile import merged, read_profile
@@ -26,8 +30,9 @@ from adaptive.store import Store
 from adaptive.synthetic import completions
 from adaptive.tally import SourceTally, Tally
 from completer import cli, paths
+from completer.config import Config
 from completer.errors import InputError
-from tests.learning_process import ENVIRONMENT
+from tests.learning_process import ENVIRONMENT, play
 from tests.test_store import Event
 
 TABLE = CostTable.of("table", {1: 67, 2: 76, 4: 85, 8: 118, 16: 190, 32: 350}, 30, 2)
@@ -150,6 +155,23 @@ def test_projects_of_one_name_are_told_apart(project: Path, tmp_path: Path, comp
     ]
 
 
+def test_why_gives_the_numbers_behind_the_choice(project: Path, completer: Command) -> None:
+    by_language = {key["language"]: key["outlook"] for key in json.loads(completer("why", "--json").stdout)["keys"]}
+    outlook = by_language["python"]
+    assert list(outlook["pass_ms"]) == ["1", "2", "4", "8", "16"]
+    assert outlook["plain_tokens_per_s"] == pytest.approx(1000 / outlook["pass_ms"]["1"], rel=0.05)
+    ngram = {draft["match"]: draft for draft in outlook["drafts"] if draft["source"] == "ngram"}
+    assert list(ngram) == list(MATCH_EDGES)
+    assert 0.6 < ngram[6]["chance"] < 0.95  # that of the fixture's drafts is 0.8
+    assert ngram[6]["k"] > 1 and ngram[6]["tokens_per_s"] > outlook["plain_tokens_per_s"]
+    model = [draft for draft in outlook["drafts"] if draft["source"] == "draft_model"]
+    assert len(model) == 1 and model[0]["match"] is None
+    shown = completer("why", project / "cart.py").stdout
+    assert f"{ngram[4]['chance']:.0%} {ngram[4]['tokens_per_s']:.1f}/s k {ngram[4]['k']}" in shown
+    assert "a pass over 1, 2, 4, 8, 16 positions" in shown
+    assert max(map(len, shown.splitlines())) <= 100 and len(shown.splitlines()) < 16, shown
+
+
 class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -182,6 +204,28 @@ def test_a_loss_is_drawn_to_the_left_of_zero_and_a_gain_to_its_right() -> None:
     gain, loss = re.findall(r'<rect class="(\w+)" x="([\d.]+)" y="\d+" width="([\d.]+)"', picture)
     assert gain == ("one", "300.0", "300.0")
     assert loss == ("loss", "200.0", "100.0")
+
+
+def test_statistics_are_those_of_the_configured_models(
+    tiny_model: Path, tmp_path: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the thread count, and though another folder of the same name was used later."""
+    models = [tiny_model, shutil.copytree(tiny_model, tmp_path / "another" / tiny_model.name)]
+    for language, model in zip(("rust", "java"), models, strict=True):
+        configured = replace(Config(), model=replace(Config().model, target=str(model), draft="none"))
+        learning = Learning(replace(environment_of(configured), threads=7))
+        play(learning.planner(language))
+        learning.close()
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(models[0]))
+    assert [key["language"] for key in json.loads(completer("why", "--json").stdout)["keys"]] == ["rust"]
+    monkeypatch.setenv("COMPLETER_MODEL_DRAFT", str(models[1]))
+    assert json.loads(completer("why", "--json").stdout)["keys"] == []
+    monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(tmp_path / "gone"))
+    assert [key["language"] for key in json.loads(completer("why", "--json").stdout)["keys"]] == ["java"]
+    store = Store(paths.statistics_file())
+    assert not any("/" in known.target for known in store.environments())
+    store.close()
 
 
 def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
