@@ -15,7 +15,7 @@ _STYLE = """
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; }
+table { border-collapse: collapse; margin: 1.5rem 0; }
 th, td { padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 figure { margin: 1.5rem 0; }
