@@ -249,9 +249,9 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
 def test_an_imported_profile_replaces_the_one_before_and_is_not_said_to_be_in_force(
     project: Path, tmp_path: Path, tiny_model: Path, completer: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    profile = json.loads(completer("stats", "export", "-").stdout)
     monkeypatch.setenv("COMPLETER_MODEL_TARGET", str(tiny_model))
     monkeypatch.setenv("COMPLETER_MODEL_DRAFT", "none")
-    profile = json.loads(completer("stats", "export", "-").stdout)
     del profile["languages"]["go"]
     file = tmp_path / "team.json"
     file.write_text(json.dumps(profile))
