@@ -13,16 +13,20 @@ from adaptive.calibration import Measured
 from adaptive.context_key import Project, project_of
 from adaptive.controller import Controller
 from adaptive.environment import environment_of
+from adaptive.news import Key, KeyNews
 from adaptive.replay import fixed_planners
 from adaptive.simulation import Simulation
 from adaptive.statistics_cli import open_store
-from adaptive.tally import Tally
 from adaptive.trace import Traced
 from completer.config import Config
 
 
 def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measured) -> None:
-    """Write what a controller learns from the recording: counts and costs, no rounds of a user's."""
+    """Write what a controller learns from the recording: counts and costs, nothing that passes for a user's rounds.
+
+    What a former recording left is replaced. Once the user's own rounds have come to it the two cannot be told apart:
+    the new counts are added, and that is said.
+    """
     import time
 
     environment = environment_of(config)
@@ -32,11 +36,18 @@ def learn(config: Config, repo: Path, recorded: Sequence[Traced], costs: Measure
         controller.calibrate(costs.verify_ms, costs.draft_ms)
         projects = store.projects()
         project = project_of(None, repo.absolute(), projects.values())
-        controller.rebase(store.known(environment, now_s), projects, None)
+        lived_in = {Key(project_id, language) for _, project_id, language, _ in store.tallies()}
+        known = store.known(environment, now_s)
+        kept = {key: entry for key, entry in known.items() if key.project_id != project.id or key in lived_in}
+        controller.rebase(kept, projects, None)
         _walk(controller, recorded, costs, project)
         news = controller.take_news()
-        for key_news in news.keys.values():
-            key_news.tally, key_news.completions = Tally(), []
+        for key, key_news in news.keys.items():
+            if key not in lived_in:
+                key_news.counts = {source: (0.0, fresh) for source, (_, fresh) in key_news.counts.items()}
+            elif key in known:
+                click.echo(f"{key.language}: added to what is known here, a former tune's trials included", err=True)
+            news.keys[key] = KeyNews(key_news.counts)
         store.write(environment, news, now_s)
 
 

@@ -17,10 +17,12 @@ from subprocess import CompletedProcess
 import pytest
 
 from adaptive.buckets import MATCH_EDGES
+from adaptive.calibration import Measured
 from adaptive.context_key import project_of
 from adaptive.costs import CostTable
 from adaptive.environment import environment_of
 from adaptive.learning import Learning
+from adaptive.news import Key
 from adaptive.page import _bars
 from adaptive.profile import merged, read_profile
 from adaptive.report import sparkline
@@ -29,6 +31,7 @@ from adaptive.statistics import LEAST_CHECKS, _decoding, since_day
 from adaptive.store import Store
 from adaptive.synthetic import completions
 from adaptive.tally import SourceTally, Tally
+from adaptive.tune_report import learn
 from completer import cli, paths
 from completer.config import Config
 from completer.errors import InputError
@@ -370,10 +373,39 @@ def test_tune_learns_from_a_folder_and_counts_nothing_as_the_users(
     assert predicted[-1]["language"] == "all" and predicted[-1]["tokens"] > 0
     store = Store(paths.statistics_file())
     known = [store.known(environment, time.time()) for environment in store.environments()]
-    learned = [key for keys in known for key in keys if key.project_id == project_of(code / "a.py").id]
+    own = project_of(code / "a.py").id
+    learned = [entry for keys in known for key, entry in keys.items() if key.project_id == own]
     assert sum(1 for *_, tally in store.tallies()) == 2  # those of the fixture
+    assert len(learned) == 1 and learned[0].state == {} and learned[0].changes == ()
     store.close()
-    assert len(learned) == 1
     trace = tmp_path / "trace.jsonl.gz"
     assert completer(*arguments[:-1], "--trace", trace).returncode == 0
     assert trace.exists()
+
+
+def test_tuning_again_replaces_what_tuning_had_counted_and_says_where_it_cannot(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = replace(Config(), model=replace(Config().model, target=str(tiny_model), draft="none"))
+    environment = environment_of(config)
+    (tmp_path / "pyproject.toml").touch()
+    costs = Measured({1: [67.0], 8: [118.0], 32: [350.0]}, [30.0])
+    recorded = completions(10, lambda _: 0.8, random.Random(1), match=5)
+    key = Key(project_of(tmp_path / "a.py").id, "python")
+
+    def tuned() -> float:
+        learn(config, tmp_path, recorded, costs)
+        store = Store(paths.statistics_file())
+        known = store.known(environment, time.time())[key]
+        store.close()
+        return float(known.counts["ngram"].sum())
+
+    once = tuned()
+    assert once > 0.0 and tuned() == pytest.approx(once, rel=0.02)
+    assert "added" not in capsys.readouterr().err
+    learning = Learning(environment)
+    learning.wait(20.0)
+    play(learning.planner("python", tmp_path / "a.py"))
+    learning.close()
+    assert tuned() > 1.5 * once
+    assert "python: added to what is known here" in capsys.readouterr().err
