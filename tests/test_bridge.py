@@ -243,6 +243,7 @@ async def test_a_folder_that_was_added_survives_the_daemon(open_window, script, 
     window.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(added))
     uri = (tmp_path / "a.py").as_uri()
     window.open(uri, BEGIN)
+    assert await window.text(uri) == SHOWN
     await kill_daemon(window)
     await window.has_status(message="ready")
     assert await window.text(uri) == SHOWN
