@@ -38,9 +38,12 @@ def lsp(source: ConfigSource, in_process: bool, stdio: bool) -> None:
         return
     path = socket_path()
     retire_older(path)
-    max_document_bytes = Config().service.max_document_bytes
-    command = _daemon_command(source)
-    bridge = Bridge(sys.stdin.buffer, sys.stdout.buffer, lambda: reach_daemon(str(path), command), max_document_bytes)
+    try:
+        service = source.read().config.service
+    except CompleterError:  # the daemon says it, and goes on with the defaults
+        service = Config().service
+    command, reads, writes = _daemon_command(source), sys.stdin.buffer, sys.stdout.buffer
+    bridge = Bridge(reads, writes, lambda: reach_daemon(str(path), command), service.max_document_bytes)
     click.get_current_context().exit(bridge.run())
 
 

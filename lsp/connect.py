@@ -18,13 +18,18 @@ from typing import Any, BinaryIO
 
 from lsp import loopback
 from lsp.frames import as_frame, frame, read_frame
-from lsp.protocol import STATUS, STOPPING
+from lsp.notices import Notices
+from lsp.protocol import STOPPING
 from lsp.replay import Replay
 
 START_S = 30.0
 """A daemon that does not answer within this has failed to start."""
 
 LONGEST_PAUSE_S = 10.0
+MOST_FAILURES = 3
+"""After so many daemons in a row that end before they are ready, none is started for PATIENCE_S, except by hand."""
+
+PATIENCE_S = 300.0
 _POLL_S = 0.02
 
 
@@ -49,7 +54,10 @@ def reach_daemon(path: str, command: Sequence[str], start_s: float = START_S) ->
 
 
 def connect(path: str) -> socket.socket | None:
-    """None when nobody listens there: no daemon has been started, or one has left its socket behind."""
+    """None when nobody listens there: no daemon has been started, or one has left its socket behind.
+
+    Raises DaemonUnavailable where nobody can: a socket of somebody else, or a path too long for one.
+    """
     if path.endswith(loopback.SUFFIX):
         return loopback.connect(Path(path))
     connection = socket.socket(socket.AF_UNIX)
@@ -58,6 +66,9 @@ def connect(path: str) -> socket.socket | None:
     except (FileNotFoundError, ConnectionError):
         connection.close()
         return None
+    except OSError as error:
+        connection.close()
+        raise DaemonUnavailable(f"cannot connect to {path}: {(error.strerror or str(error)).lower()}") from error
     return connection
 
 
@@ -85,6 +96,10 @@ class Bridge:
         self._wanted = threading.Event()
         self._wanted.set()
         self._replay = Replay(max_document_bytes)
+        self._notices = Notices(lambda message: self._write(as_frame(message)))
+        self._failures = 0
+        """Daemons in a row that did not start, or ended before they were ready."""
+        self._has_given_up = False
         self._socket: socket.socket | None = None
         self._asked: dict[int | str, str] = {}
         """Requests of the editor that wait for an answer: their methods by id."""
@@ -112,18 +127,20 @@ class Bridge:
         with self._lock:
             if "method" not in message and message.get("id") not in self._asked_back:
                 return  # an answer to a daemon that is no more
-            self._note(message)
-            if "id" in message:
+            passed = self._note(message)
+            if "id" in message and (not self._has_given_up or _is_by_hand(message)):
                 self._wanted.set()
             if self._socket is not None:
-                self._send(frame(body))
+                self._send(frame(body) if passed is message else as_frame(passed))
             else:
                 self._answer_with_nothing()
 
-    def _note(self, message: dict[str, Any]) -> None:
+    def _note(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Keep what there is to keep of it; returns what to pass on."""
         method, message_id = message.get("method"), message.get("id")
+        passed = message
         try:
-            self._replay.sent(message)
+            passed = self._replay.sent(message)
         except (LookupError, TypeError, ValueError, AttributeError):
             print(f"completer: {method} makes no sense and is not kept", file=sys.stderr)
         if method is None:
@@ -132,35 +149,62 @@ class Bridge:
             self._asked[message_id] = method
         self._is_shut_down |= method == "shutdown"
         self._is_over |= method == "exit"
+        return passed
 
     def _serve(self) -> None:
         """Keep a daemon at the other end."""
-        failures = 0
+        short_lives = 0
         while not self._is_over:
-            self._wanted.wait()
+            self._wait()
             started_s = time.monotonic()
             try:
                 connection = self._reach()
             except (DaemonUnavailable, OSError) as error:
-                self._tell("Error", str(error))
+                self._failures += 1
+                self._notices.tell("Error", str(error))
             else:
-                self._attend(connection)
-                self._lost()
+                try:
+                    self._attend(connection)
+                except Exception as error:  # nobody foresaw it: the next daemon may do better
+                    print(f"completer: the connection to the daemon failed: {type(error).__name__}", file=sys.stderr)
+                self._lost(is_stable=time.monotonic() - started_s > START_S)
             is_stable = time.monotonic() - started_s > START_S
-            failures = 0 if is_stable else failures + 1
-            if failures > 1:
-                time.sleep(min(LONGEST_PAUSE_S, 0.1 * 2**failures))
+            short_lives = 0 if is_stable else min(short_lives + 1, 10)
+            if short_lives > 1:
+                time.sleep(min(LONGEST_PAUSE_S, 0.1 * 2**short_lives))
+
+    def _wait(self) -> None:
+        """Until a daemon is wanted. An editor whose `initialize` waits cannot ask for one by hand."""
+        with self._lock:
+            if self._failures >= MOST_FAILURES and "initialize" not in self._asked.values():
+                self._has_given_up = True
+                self._wanted.clear()
+                how_often = f"the daemon did not get ready {MOST_FAILURES} times in a row"
+                self._notices.tell(
+                    "Error", f"{how_often}; ask for a suggestion by hand to try again; see completer logs"
+                )
+        self._wanted.wait(PATIENCE_S if self._has_given_up else None)
+        self._has_given_up = False
+        self._wanted.set()
 
     def _attend(self, connection: socket.socket) -> None:
         """Bring a daemon up to date, then pass on what it says until it ends."""
         with connection, connection.makefile("rb") as stream:
             with self._lock:
                 self._socket = connection
-                for message in self._replay.messages(self._initialize_id()):
-                    self._send(as_frame(message))
+                for data in self._replayed(self._initialize_id()):
+                    self._send(data)
             with contextlib.suppress(OSError):  # it was killed with messages of ours unread
                 while (body := read_frame(stream)) is not None:
                     self._from_daemon(body)
+
+    def _replayed(self, initialize_id: int | str) -> list[bytes]:
+        try:
+            return [*map(as_frame, self._replay.messages(initialize_id))]
+        except Exception as error:  # better a daemon that knows no document than none
+            print(f"completer: the open documents cannot be told again: {type(error).__name__}", file=sys.stderr)
+            self._replay.forget_documents()
+            return [*map(as_frame, self._replay.messages(initialize_id))]
 
     def _initialize_id(self) -> int | str:
         """The editor's own while it waits for that answer, else one whose answer is not passed on."""
@@ -169,31 +213,38 @@ class Bridge:
         return waiting[0] if waiting else f"replay-{self._replays}"
 
     def _from_daemon(self, body: bytes) -> None:
-        message = json.loads(body)
+        message = _message(body)
+        if message is None:
+            return
         message_id = message.get("id")
         with self._lock:
             if message.get("method") == STOPPING:
                 self._wanted.clear()
                 return
             if "method" in message:
+                self._notices.passed(message)
                 if message_id is not None:
                     self._asked_back.add(message_id)
-            elif (method := self._asked.pop(message_id, None)) is None:
+            elif message_id is None or (method := self._asked.pop(message_id, None)) is None:
                 return  # too late, or the answer to a replayed initialize
             elif method == "initialize":
                 self._replay.answered(message.get("result") or {})
         self._write(frame(body))
 
-    def _lost(self) -> None:
+    def _lost(self, is_stable: bool) -> None:
         with self._lock:
             self._socket = None
             self._asked_back.clear()
             if self._is_over:
                 return
-            if self._wanted.is_set():
-                self._tell("Warning", "the daemon has ended; starting another one")
+            was_stopped = not self._wanted.is_set()
+            was_good = self._notices.has_served or (is_stable and not self._notices.is_busy)
+            self._failures = 0 if was_stopped or was_good else self._failures + 1
+            self._notices.lost()
+            if was_stopped:
+                self._notices.tell("Inactive", "the daemon was stopped; the next request starts it")
             else:
-                self._tell("Inactive", "the daemon was stopped; the next request starts it")
+                self._notices.tell("Warning", "the daemon has ended; starting another one")
             self._answer_with_nothing()
 
     def _answer_with_nothing(self) -> None:
@@ -201,14 +252,6 @@ class Bridge:
         for message_id in [message_id for message_id, method in self._asked.items() if method != "initialize"]:
             del self._asked[message_id]
             self._write(as_frame({"jsonrpc": "2.0", "id": message_id, "result": None}))
-
-    def _tell(self, kind: str, message: str) -> None:
-        status = {"busy": kind == "Warning", "kind": kind, "message": message, "command": None}
-        status |= {"source": None, "k": None, "acceptance": None, "tokens_per_s": None}
-        self._write(as_frame({"jsonrpc": "2.0", "method": STATUS, "params": status}))
-        if kind == "Error":
-            shown = {"type": 1, "message": f"completer: {message}"}
-            self._write(as_frame({"jsonrpc": "2.0", "method": "window/showMessage", "params": shown}))
 
     def _send(self, data: bytes) -> None:
         assert self._socket is not None
@@ -232,3 +275,11 @@ def _message(body: bytes) -> dict[str, Any] | None:
         return None
     is_message = isinstance(message, dict) and isinstance(message.get("id"), (int, str, type(None)))
     return message if is_message and isinstance(message.get("method"), (str, type(None))) else None
+
+
+def _is_by_hand(message: dict[str, Any]) -> bool:
+    """Whether it asks for a suggestion because the user wants one now. Editors without inline completion do not say."""
+    params = message.get("params")
+    context = params.get("context") if isinstance(params, dict) else None
+    is_invoked = isinstance(context, dict) and context.get("triggerKind") == 1
+    return is_invoked and message.get("method") == "textDocument/inlineCompletion"

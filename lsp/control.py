@@ -1,11 +1,13 @@
 """Asking a running daemon something, from the command line: one question, one answer. Standard library alone."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-from lsp.connect import connect
+from completer.errors import ResourceError
+from lsp.connect import DaemonUnavailable, connect
 from lsp.frames import as_frame, read_frame
 from lsp.protocol import PROTOCOL_MAJOR, STOP_DAEMON
 
@@ -13,8 +15,14 @@ ANSWER_S = 30.0
 
 
 def ask(path: Path, method: str, params: dict[str, Any] | None = None) -> Any:
-    """The answer of the daemon that listens there. None when there is none, or it is gone before it answers."""
-    connection = connect(str(path))
+    """The answer of the daemon that listens there. None when there is none, or it is gone before it answers.
+
+    Raises ResourceError where there can be none: a socket of somebody else, or a path too long for one.
+    """
+    try:
+        connection = connect(str(path))
+    except DaemonUnavailable as error:
+        raise ResourceError(f"{error}; set COMPLETER_RUNTIME_DIR to a short path of your own") from error
     if connection is None:
         return None
     with connection, connection.makefile("rb") as stream:
@@ -32,4 +40,5 @@ def retire_older(path: Path) -> None:
     for other in path.parent.glob(f"*{path.suffix}"):
         match = re.fullmatch(r"(.+)-(\d+)", other.stem)
         if match and match[1] == path.stem.rpartition("-")[0] and int(match[2]) < PROTOCOL_MAJOR:
-            ask(other, STOP_DAEMON, {"onlyIfIdle": True})
+            with contextlib.suppress(ResourceError):  # it is nobody that could be stopped
+                ask(other, STOP_DAEMON, {"onlyIfIdle": True})

@@ -12,6 +12,7 @@ editor to server
 server to editor
     completer/inlineCompletionChunk            {id, uri, insertText, done} insertText: all of the item, so far
     completer/didChangeStatus                  {busy, kind, message, command, source, k, acceptance, tokens_per_s}
+                                               message: "ready" once the model is loaded and nothing is in its way
 daemon to `completer lsp`
     completer/daemonStopping                   {}                          none is to be started until asked
 anybody to the daemon, before `initialize`
@@ -37,6 +38,7 @@ DID_REJECT = "completer/didRejectCompletion"
 SNOOZE = "completer/snooze"
 CHUNK = "completer/inlineCompletionChunk"
 STATUS = "completer/didChangeStatus"
+READY = "ready"
 STOPPING = "completer/daemonStopping"
 DAEMON_STATUS = "completer/daemonStatus"
 UNLOAD_MODEL = "completer/unloadModel"

@@ -11,10 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from completer import __version__
 from completer.config import Config
 from completer.errors import CompleterError
 from completer.request import CompletionChunk, CompletionRequest, CompletionResult, PhaseMs, RoundPlanner, SourceCounts
-from lsp.connect import connect
+from lsp.connect import DaemonUnavailable, connect
 from lsp.control import ask
 from lsp.endpoint import socket_path
 from lsp.frames import as_frame, read_frame
@@ -24,9 +25,9 @@ _POLL_S = 0.05
 
 
 def fingerprint(config: Config) -> str:
-    """Equal where the same engine serves both: model, prompt, caches and the most it writes."""
+    """Equal where the same engine serves both: version, model, prompt, caches and the most it writes."""
     of_the_engine = config.model, config.prompt, config.cache, config.completion.max_tokens, config.speculation.exact
-    return hashlib.sha256(repr(of_the_engine).encode()).hexdigest()
+    return hashlib.sha256(repr((__version__, *of_the_engine)).encode()).hexdigest()
 
 
 class RunningDaemon:
@@ -38,11 +39,13 @@ class RunningDaemon:
         return RemoteEngine(socket_path()) if is_useful else None
 
     def unload(self) -> bool:
+        """Whether it had a model in memory and has it no more."""
         status = self._ask(DAEMON_STATUS)
         if not status or status["model"] not in ("ready", "loading"):
             return False
         self._ask(UNLOAD_MODEL)
-        return True
+        status = self._ask(DAEMON_STATUS)
+        return bool(status) and status["model"] not in ("ready", "loading")
 
     def _ask(self, method: str) -> Any:
         try:
@@ -61,7 +64,10 @@ class RemoteEngine:
         """As Engine.complete; cancelled, it ends without a result. Raises CompleterError where the daemon fails."""
         from completer.planner import FixedPlanner
 
-        connection = connect(str(self._path))
+        try:
+            connection = connect(str(self._path))
+        except DaemonUnavailable as error:
+            raise CompleterError(str(error)) from error
         if connection is None:
             raise CompleterError("the daemon has just ended; run the command again")
         fixed = json.dumps(asdict(planner)) if isinstance(planner, FixedPlanner) else None
