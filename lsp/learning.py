@@ -38,6 +38,10 @@ class Learner(Protocol):
 
     def record(self, event: SuggestionEvent) -> None: ...
 
+    @property
+    def wants_engine(self) -> bool:
+        """Whether `rested` would have something to do."""
+
     def rested(self, engine: Any, cancelled: Callable[[], bool]) -> None:
         """Nobody needs the engine for now. Called in its thread; to return as soon as cancelled() says so."""
 
@@ -48,6 +52,7 @@ class NothingLearned(LogSink):
     """What the settings say."""
 
     notice = ""
+    wants_engine = False
 
     def plan(self, config: Config, request: CompletionRequest, is_automatic: bool) -> RoundPlanner:
         return fixed_planner(config.speculation.source, config.speculation.k, config.speculation.stop_below)
@@ -87,13 +92,16 @@ class Learning:
             statistics.controller.calibrate(_pass_ms(engine))
         self._statistics, self._environment = statistics, environment
 
+    @property
+    def wants_engine(self) -> bool:
+        return self._statistics is not None and not self._is_refined
+
     def rested(self, engine: "Engine", cancelled: Callable[[], bool]) -> None:
         """Passes are timed again once after each load: the first time, other programs may have been starting, too."""
-        if self._statistics is not None and not self._is_refined:
-            times = _pass_ms(engine, cancelled)
-            if not cancelled():
-                self._statistics.controller.refine(times)
-                self._is_refined = True
+        times = _pass_ms(engine, cancelled)
+        if self._statistics is not None and not cancelled():
+            self._statistics.controller.refine(times)
+            self._is_refined = True
 
     def plan(self, config: Config, request: CompletionRequest, is_automatic: bool) -> RoundPlanner:
         """The settings' where they name a source or forbid drafts, else the controller's."""

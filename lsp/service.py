@@ -126,7 +126,7 @@ class Service:
                 job.cancel()  # it is not to come back before the next rest
             yield from ()
 
-        if self.may_work_ahead():
+        if self.worker.state == "ready" and self.learner.wants_engine and self.may_work_ahead():
             job = Job(learn, deliver=ignore, finish=ignore, is_background=True)
             self.worker.submit(job)
 

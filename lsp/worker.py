@@ -91,7 +91,7 @@ class Worker:
         self.on_state: list[Callable[[], None]] = []
         """Called in the event loop after `state` has changed."""
         self.on_rest: list[Callable[[], None]] = []
-        """Called in the event loop every REST_S while the engine has nothing to do."""
+        """Called in the event loop every REST_S while the engine has nothing to do and stays loaded."""
         self._thread = threading.Thread(target=self._serve, name="engine", daemon=True)
         self._thread.start()
 
@@ -162,9 +162,9 @@ class Worker:
         if self._changed.wait(min(REST_S, left_s)):
             return 0.0
         self._guarded(self._engine.rest)
-        for notice in [*self.on_rest]:
-            self._tell(notice)
         self._is_unload_wanted |= left_s <= REST_S
+        for notice in [] if self._is_unload_wanted else [*self.on_rest]:
+            self._tell(notice)
         return idle_s + REST_S
 
     def _take(self) -> Job[Any] | None:
@@ -228,6 +228,9 @@ class Worker:
     def _drop_engine(self) -> None:
         if self._engine is not None:
             log.info("engine unloaded")
+        with self._changed:
+            for job in self._background:  # nobody waits for it: no reason to load the engine again
+                job.cancel()
         self._engine = None
         gc.collect()
         self._set_state("unloaded")

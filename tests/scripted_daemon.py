@@ -24,8 +24,7 @@ class ScriptedLearning(Learning):
         self.close()
         self._statistics = Statistics(Environment("target", "draft", "kernels", "cpu", "qwen"), self._store)
 
-    def rested(self, engine: Any, cancelled: Any) -> None:
-        """The engine by script has no passes to time."""
+    wants_engine = False  # the engine by script has no passes to time
 
 
 if __name__ == "__main__":
