@@ -239,7 +239,10 @@ class Bridge:
                 return
             was_stopped = not self._wanted.is_set()
             was_good = self._notices.has_served or (is_stable and not self._notices.is_busy)
-            self._failures = 0 if was_stopped or was_good else self._failures + 1
+            if was_stopped or was_good:
+                self._failures = 0
+            elif self._notices.has_spoken:  # else it was dying already when it took the connection
+                self._failures += 1
             self._notices.lost()
             if was_stopped:
                 self._notices.tell("Inactive", "the daemon was stopped; the next request starts it")

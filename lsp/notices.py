@@ -15,11 +15,12 @@ class Notices:
         self._write = write
         self._shown: set[str] = set()
         self._progress: set[int | str] = set()
-        self.has_served = self.is_busy = False
-        """Whether the daemon has said that it is ready, and whether it was busy when it last said anything."""
+        self.has_spoken = self.has_served = self.is_busy = False
+        """Of the daemon: whether it has said anything, that it is ready, and at last that it is busy."""
 
     def passed(self, message: dict[str, Any]) -> None:
         """The daemon has told the editor something."""
+        self.has_spoken = True
         method, params = message["method"], message.get("params") or {}
         if method == STATUS:
             self.is_busy = params["busy"]
@@ -33,7 +34,7 @@ class Notices:
 
     def lost(self) -> None:
         """The daemon is no more: end the progress that it has begun to show."""
-        self.has_served = self.is_busy = False
+        self.has_spoken = self.has_served = self.is_busy = False
         for token in self._progress:
             params = {"token": token, "value": {"kind": "end"}}
             self._write({"jsonrpc": "2.0", "method": "$/progress", "params": params})

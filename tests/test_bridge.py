@@ -209,6 +209,7 @@ async def test_a_daemon_that_dies_while_it_loads_is_not_started_without_end(open
     window = await open_window()
     for lives in (1, 2, 3):
         await until(partial(has_loaded, script, lives))
+        await window.has_status(message="loading the model")
         await kill_daemon(window)
     await window.has_status(kind="Error")
     script.open_gate()
