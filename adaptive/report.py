@@ -23,6 +23,19 @@ def print_summary(document: dict[str, Any]) -> None:
         _print_force(console, document["in_force"])
 
 
+def print_profile(profile: dict[str, Any]) -> None:
+    """What several together have seen: by language and source, tokens that were judged, and how many accepted."""
+    for models in profile["models"]:
+        print(f"learned with {models['target']}, draft {models['draft']}, weights {models['weights']}")
+    table = Table("language", "source", "tokens judged", "accepted", f"by match of {', '.join(map(str, MATCH_EDGES))}+")
+    for language, sources in profile["languages"].items():
+        for source, (accepted, failed) in sources.items():
+            if judged := sum(accepted) + sum(failed):
+                shares = [yes / (yes + no) if yes + no else None for yes, no in zip(accepted, failed, strict=True)]
+                table.add_row(language, source, f"{judged:,.0f}", share(sum(accepted) / judged), sparkline(shares))
+    Console().print(table)
+
+
 def print_outlook(outlook: dict[str, Any]) -> None:
     """Some lengths of match; the JSON document has them all."""
     lengths = MATCH_EDGES[::3]

@@ -133,13 +133,22 @@ def import_profile(source: ConfigSource, file: Path, as_json: bool) -> None:
 
 @stats.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write one profile; - for stdout."
+)
 @_as_json
 def merge(files: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
-    """Add up several profiles into one."""
+    """Add up several profiles, and show what they say together; --output writes it as one."""
     from adaptive.profile import merged, read_profile
+    from adaptive.report import print_profile
 
-    _write_profile(merged(map(read_profile, files)), output or Path("-"), as_json)
+    profile = merged(map(read_profile, files))
+    if output is not None:
+        _write_profile(profile, output, as_json)
+    elif as_json:
+        click.echo(json.dumps(profile))
+    else:
+        print_profile(profile)
 
 
 @stats.command()

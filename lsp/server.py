@@ -133,6 +133,11 @@ class Protocol(LanguageServerProtocol):
         document = params.text_document
         self._server.session.changed(document.uri, document.version, list(params.content_changes))
 
+    @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        added, removed = ([folder.uri for folder in part] for part in (params.event.added, params.event.removed))
+        self._server.session.change_roots(added, removed)
+
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         self._server.session.closed(params.text_document.uri)

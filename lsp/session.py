@@ -54,6 +54,11 @@ class Session:
         """The folders that the editor works in."""
         self._roots = [file_name(uri) for uri in uris]
 
+    def change_roots(self, added: list[str], removed: list[str]) -> None:
+        """Folders, as URIs, have come to the editor and left it."""
+        gone = {file_name(uri) for uri in removed}
+        self._roots = [root for root in self._roots if root not in gone] + [file_name(uri) for uri in added]
+
     def opened(self, uri: str, language: str, version: int, text: str) -> None:
         self._add_context(self.documents.open(uri, language, version, text))
 

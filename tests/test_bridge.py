@@ -245,6 +245,7 @@ async def test_a_folder_that_was_added_survives_the_daemon(open_window, script, 
     uri = (tmp_path / "a.py").as_uri()
     window.open(uri, BEGIN)
     assert await window.text(uri) == SHOWN
+    assert script.calls()[-1]["project"] == str(tmp_path)
     await kill_daemon(window)
     await window.has_status(message="ready")
     assert await window.text(uri) == SHOWN

@@ -241,6 +241,8 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
     assert set(read_profile(file)["languages"]) == {"go", "python"}
     twice = tmp_path / "twice.json"
     assert completer("stats", "merge", file, file, "-o", twice).returncode == 0
+    shown = completer("stats", "merge", file, file).stdout
+    assert "learned with target, draft" in shown and "python" in shown and "ngram" in shown and "%" in shown
     one, two = read_profile(file), read_profile(twice)
     assert sum(map(_sum, two["languages"].values())) == pytest.approx(2 * sum(map(_sum, one["languages"].values())))
     assert merged([one])["languages"] == one["languages"]

@@ -63,7 +63,10 @@ def test_the_half_for_tuning() -> None:
 
 @pytest.mark.slow
 def test_the_held_out_half() -> None:
-    check(replay(traces("held_out"), TABLES, seeds=20))
+    document = replay(traces("held_out"), TABLES, seeds=20)
+    check(document)
+    for key in document["by_key"]:
+        assert key["regret_vs_best_fixed"] <= 0.03 and key["gap_to_best_policy"] <= 0.05, key
 
 
 @pytest.mark.slow
