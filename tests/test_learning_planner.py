@@ -126,14 +126,18 @@ def test_it_comes_close_to_the_best_fixed_arm(table: CostTable, chance: float, s
     assert statistics.median(regrets) <= 0.03, regrets
 
 
+@pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("chances", [(0.05, 0.9), (0.9, 0.05)], ids=["up", "down"])
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_it_recovers_from_a_step_within_sixty_rounds(table: CostTable) -> None:
+def test_it_recovers_from_a_step_within_sixty_rounds(
+    table: CostTable, chances: tuple[float, float], seeds: int
+) -> None:
     """From the sixtieth round on, within a tenth of a controller that has known only what came after the step."""
     lost = []
-    for seed in range(5):
+    for seed in range(seeds):
         rng = random.Random(seed)
-        before = completions(80, lambda _: 0.05, rng, match=6)
-        after = completions(60, lambda _: 0.9, rng, match=6)
+        before = completions(80, lambda _: chances[0], rng, match=6)
+        after = completions(60, lambda _: chances[1], rng, match=6)
         stepped, settled = controller(table, seed), controller(table, seed)
         learned_walk(before, table, seed, stepped)
         learned_walk(after, table, seed, settled)
@@ -145,10 +149,11 @@ def test_it_recovers_from_a_step_within_sixty_rounds(table: CostTable) -> None:
     assert statistics.median(lost) <= 0.10, lost
 
 
-def test_a_new_project_in_a_known_language_starts_where_the_others_are() -> None:
+@pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_new_project_in_a_known_language_starts_where_the_others_are(seeds: int) -> None:
     """Of what a settled controller gains over plain decoding, nine tenths from the first thirty rounds on."""
     shares = []
-    for seed in range(5):
+    for seed in range(seeds):
         rng = random.Random(seed)
         known = controller(SLOPED, seed)
         for project in ("a", "b", "c"):

@@ -95,7 +95,7 @@ def test_after_thirty_rounds_in_a_new_project_of_a_known_language_it_gains_as_if
 def test_what_was_learned_is_not_learned_again(table: CostTable, tmp_path: Path) -> None:
     """A restart half way: the rest goes as it went without one."""
     lost = []
-    for seed in range(5):
+    for seed in range(20):
         half = len(traces("tune")) // 2
         own = new_controller(table, seed)
         walked(own, traces("tune")[:half], table, seed)
