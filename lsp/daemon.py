@@ -32,6 +32,9 @@ from lsp.worker import Engine
 
 log = logging.getLogger(__name__)
 
+DOOR_S = 2.0
+"""How often the daemon looks whether its socket is still there: who tidies temporary folders may take it away."""
+
 MOST_UNREAD_BYTES = 64_000_000
 """An editor that leaves more than this unread is disconnected."""
 
@@ -74,7 +77,12 @@ class _Daemon:
         server = await self._listen()
         self._wait_for_editors()
         log.info("daemon %s listens on %s", __version__, self._path)
-        await self._ended.wait()
+        while not await self._ends_within(DOOR_S):
+            if not self._path.exists():
+                log.warning("the socket has been removed: listening again")
+                server.close()
+                self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
+                server = await self._listen()
         self._path.unlink(missing_ok=True)
         server.close()
         for connection, editor in self._connections.items():
@@ -83,6 +91,11 @@ class _Daemon:
         await asyncio.gather(*self._connections, return_exceptions=True)
         self.service.close()
         log.info("daemon ends")
+
+    async def _ends_within(self, seconds: float) -> bool:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), seconds)
+        return self._ended.is_set()
 
     async def _listen(self) -> asyncio.Server:
         if self._path.suffix == loopback.SUFFIX:

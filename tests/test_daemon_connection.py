@@ -160,6 +160,16 @@ async def test_only_the_user_can_reach_the_socket(open_window):
     assert path.name == f"{os.getuid()}-1.sock"
 
 
+async def test_a_daemon_whose_socket_is_removed_listens_again(open_window):
+    await open_window()
+    before = await daemon_status()
+    socket_path().unlink()
+    assert await suggestion(await open_window()) == SHOWN
+    status = await daemon_status()
+    assert (status["pid"], status["connections"]) == (before["pid"], 2)
+    assert stat.S_IMODE(socket_path().stat().st_mode) == 0o600
+
+
 async def test_a_stale_socket_is_recognised_and_replaced(open_window):
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(socket_path()))
