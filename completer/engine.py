@@ -6,12 +6,12 @@ One engine serves one thread.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from completer.backends.target import Target
+from completer.backends.target import KVCache, Target, read
 from completer.draft.draft_model import DraftModelSource
 from completer.draft.ngram import NgramSource
 from completer.draft.offers import DraftSources
@@ -118,6 +118,12 @@ class Engine:
         """Read the whole prompt of a request that is likely to come. What was read before a cancellation stays."""
         prompt = self._prompt(request, self.limits.budget)
         self._prefill(self._prefix_cache.acquire(request.document_id, prompt.token_ids), cancelled)
+
+    def read(self, document_id: str, token_ids: Sequence[int]) -> KVCache:
+        """A document's cache with token_ids in it but for the last one; what it holds already is not read again."""
+        slot = self._prefix_cache.acquire(document_id, token_ids)
+        read(self.target, slot.cache, token_ids[slot.cache.length : -1])
+        return slot.cache
 
     def lookups(self) -> list[DraftSource]:
         """Lookup sources as the engine has them, fresh ones."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from completer.evaluation.problems import Problem
     from completer.evaluation.results import Outcome, Results
 
-_MODEL = ("model.target", "model.device", "model.dtype", "model.threads", "speculation.exact")
+_MODEL = ("model.target", "model.backend", "model.device", "model.dtype", "model.threads", "speculation.exact")
+_PROMPT = ("prompt.prefix_tokens", "prompt.suffix_tokens", "prompt.context_tokens")
 _pipelines = click.option(
     "--pipeline",
     "pipelines",
@@ -45,7 +46,7 @@ def evaluate() -> None:
 
 @evaluate.command()
 @click.argument("suite", type=click.Choice(["single-line", "multi-line"]))
-@takes_config(*_MODEL)
+@takes_config(*_MODEL, *_PROMPT)
 @click.option("--limit", type=click.IntRange(min=1), help="How many problems; all by default.")
 @click.option("--no-run", is_flag=True, help="Compare with the known answer only; run nothing.")
 @_pipelines
@@ -71,7 +72,7 @@ def infilling(
 
 @evaluate.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@takes_config(*_MODEL)
+@takes_config(*_MODEL, *_PROMPT)
 @click.option("--limit", type=click.IntRange(min=1), default=120, show_default=True, help="How many holes.")
 @_pipelines
 @_seed
@@ -97,6 +98,29 @@ def holes(
     problems = hole_problems(files, seed, budget, limit)
     settings = {"paths": [str(path.resolve()) for path in paths], "seed": seed}
     _evaluate(config, problems, pipelines, settings, False, out, as_json)
+
+
+@evaluate.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@takes_config(*_MODEL, *_PROMPT)
+@click.option("--limit", type=click.IntRange(min=1), default=120, show_default=True, help="How many holes.")
+@_seed
+@_out
+@_json
+def elsewhere(config: Config, paths: tuple[Path, ...], limit: int, seed: int, out: Path | None, as_json: bool) -> None:
+    """Holes whose answer names what another file defines, with and without the text of imported files.
+
+    PATH: folders of projects, one each.
+    """
+    from completer.evaluation.elsewhere import elsewhere_problems
+    from completer.source_files import environment_folders, find_source_files
+
+    privacy = Privacy(config.privacy)
+    files = find_source_files(paths or environment_folders(), seed, privacy.refusal)
+    context_tokens = config.prompt.context_tokens
+    problems = elsewhere_problems(files, seed, limit, context_tokens, lambda path: privacy.refusal(path, "") is None)
+    settings = {"paths": [str(path.resolve()) for path in paths], "seed": seed}
+    _evaluate(config, problems, ("whole", "alone"), settings, False, out, as_json)
 
 
 @evaluate.command()
@@ -171,7 +195,9 @@ def _evaluate(
     target, _ = chosen_models(config)
     settings = {**settings, "target": target.name, "pipelines": list(pipelines)}
     settings |= {
-        name: asdict(config)[section][name] for section, name in (("speculation", "exact"), ("model", "dtype"))
+        name: asdict(config)[section][name]
+        for section, name in (setting.split(".") for setting in (*_PROMPT, *_MODEL))
+        if name not in ("target", "threads")
     }
     results = Results(settings, out)
     with first_interrupt() as is_interrupted:
@@ -231,11 +257,19 @@ def _print(document: Mapping[str, Any]) -> None:
 
     from completer.evaluation.results import METRICS
 
-    console = Console(width=None if Console().is_terminal else 120)
-    table = Table("class", "language", "pipeline", "n", *METRICS, "ms")
+    console = Console(width=None if Console().is_terminal else 140)
+    table = Table("class", "language", "pipeline", "n", *METRICS, "prompt", "ms")
     for row in document["rows"]:
         means = ("-" if row["means"][metric] is None else f"{row['means'][metric]:.3f}" for metric in METRICS)
-        table.add_row(row["kind"], row["language"], row["pipeline"], str(row["n"]), *means, f"{row['ms']:.0f}")
+        table.add_row(
+            row["kind"],
+            row["language"],
+            row["pipeline"],
+            str(row["n"]),
+            *means,
+            f"{row['prompt_tokens']:.0f}",
+            f"{row['ms']:.0f}",
+        )
     console.print(table)
     for name, count in document["filters"].items():
         console.print(

@@ -104,13 +104,13 @@ def _draw_class(
     for file in rng.sample(files, len(files)):
         by_language.setdefault(file.language, []).append(file)
     streams = [
-        _in_turn([_holes_in(file, kind, same_language, rng, budget) for file in same_language])
+        in_turn([_holes_in(file, kind, same_language, rng, budget) for file in same_language])
         for same_language in by_language.values()
     ]
-    return list(islice(_in_turn(streams), count))
+    return list(islice(in_turn(streams), count))
 
 
-def _in_turn(streams: Sequence[Iterator[Hole]]) -> Iterator[Hole]:
+def in_turn(streams: Sequence[Iterator[Hole]]) -> Iterator[Hole]:
     """One of each stream, again and again, until all have ended."""
     remaining = list(streams)
     while remaining:
@@ -153,9 +153,9 @@ def _spans(kind: str, file: SourceFile, budget: PromptBudget) -> list[Span]:
     if kind == "span":
         return _free_spans(file, lines)
     if kind != "long_prompt":
-        return _line_spans(lines)
+        return line_spans(file.text)
     first, last = budget.prefix_tokens * _CHARS_PER_TOKEN, len(file.text) - budget.suffix_tokens * _CHARS_PER_TOKEN
-    return [(start, end) for start, end in _line_spans(lines) if start >= first and end <= last]
+    return [(start, end) for start, end in line_spans(file.text) if start >= first and end <= last]
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
@@ -167,8 +167,10 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _line_spans(lines: Sequence[tuple[int, str]]) -> list[Span]:
-    spans = [(start + len(line) - len(line.lstrip()), start + len(line.rstrip())) for start, line in lines[1:]]
+def line_spans(text: str) -> list[Span]:
+    """From the first character of a line to its last, of lines that are long enough, the first of all left out."""
+    lines = _lines(text)[1:]
+    spans = [(start + len(line) - len(line.lstrip()), start + len(line.rstrip())) for start, line in lines]
     return [(start, end) for start, end in spans if end - start >= _MIN_LINE_CHARS]
 
 

@@ -21,11 +21,12 @@ _NOT_WRITTEN_HERE = {"node_modules", "__pycache__", "build", "dist", "target", "
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """path: relative to the folder it was found under, with forward slashes."""
+    """path: relative to root, the folder it was found under, with forward slashes."""
 
     path: str
     language: str
     text: str
+    root: str = ""
 
 
 def find_source_files(roots: Sequence[Path], seed: int, refusal: Callable[[str, str], str | None]) -> list[SourceFile]:
@@ -80,4 +81,5 @@ def _read(path: str, language: str, file: Path, refusal: Callable[[str, str], st
     lines = text.split("\n")
     if len(lines) < MIN_LINES or len(text) > MAX_CHARS or max(map(len, lines)) > MAX_LINE_CHARS:
         return None
-    return SourceFile(path, language, text)
+    root = Path(os.path.abspath(file)).parents[path.count("/")]
+    return SourceFile(path, language, text, str(root))

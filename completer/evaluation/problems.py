@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import PurePath
 
 from completer.holes import Hole, draw_holes
 from completer.prompt import PromptBudget
@@ -56,7 +57,7 @@ def hole_problems(
     """Holes in files, the classes in proportion and interleaved, at most `limit`."""
     share = -(-limit // sum(classes.values()))
     holes = draw_holes(files, {kind: count * share for kind, count in classes.items()}, seed, budget)
-    return [_hole_problem(hole) for hole in holes[:limit]]
+    return [hole_problem(hole) for hole in holes[:limit]]
 
 
 def _infilling_problem(suite: str, entry: Mapping[str, str]) -> Problem:
@@ -74,6 +75,7 @@ def _infilling_problem(suite: str, entry: Mapping[str, str]) -> Problem:
     return Problem(entry["task_id"], suite, request, truth.rstrip("\n"), test)
 
 
-def _hole_problem(hole: Hole) -> Problem:
+def hole_problem(hole: Hole) -> Problem:
     start, end = hole.span
-    return Problem(f"{hole.kind} {hole.name}", hole.kind, hole.request(), hole.file.text[start:end])
+    folder = PurePath(hole.file.root).name
+    return Problem(f"{hole.kind} {folder}/{hole.name}", hole.kind, hole.request(), hole.file.text[start:end])

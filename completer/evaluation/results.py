@@ -14,7 +14,7 @@ from completer.evaluation.scores import interval_of_difference
 METRICS = ("exact", "passed", "first_line", "identifiers", "similarity", "valid", "empty")
 
 Outcome = Mapping[str, Any]
-"""Fields: id, kind, language, pipeline, tokens, ms, stop_reason, changed_by, and those of METRICS."""
+"""Fields: id, kind, language, pipeline, prompt_tokens, tokens, ms, stop_reason, changed_by, those of METRICS."""
 
 
 class Results:
@@ -69,13 +69,14 @@ def read_results(file: Path) -> tuple[dict[str, Any], list[Outcome]]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Means of the metrics over n problems; None where a metric does not apply to any."""
+    """Means of the metrics over n problems, None where one does not apply to any; medians of the rest."""
 
     kind: str
     language: str
     pipeline: str
     n: int
     means: Mapping[str, float | None]
+    prompt_tokens: float
     ms: float
 
 
@@ -136,7 +137,8 @@ def _row(outcomes: Sequence[Outcome], pipeline: str, kind: str = "all", language
         and language in ("all", outcome["language"])
     ]
     means = {metric: _mean(outcome[metric] for outcome in chosen) for metric in METRICS}
-    return Row(kind, language, pipeline, len(chosen), means, statistics.median([outcome["ms"] for outcome in chosen]))
+    prompt_tokens, ms = (statistics.median([outcome[name] for outcome in chosen]) for name in ("prompt_tokens", "ms"))
+    return Row(kind, language, pipeline, len(chosen), means, prompt_tokens, ms)
 
 
 def _mean(values: Iterator[Any]) -> float | None:
