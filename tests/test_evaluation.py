@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from completer.errors import InputError
 from completer.eval_command import evaluate
+from completer.evaluation.elsewhere import elsewhere_problems
 from completer.evaluation.problems import Problem, hole_problems, infilling_problems
 from completer.evaluation.results import Results, differences, filters, read_results
 from completer.evaluation.sandbox import FOLDER_BYTES, MEMORY_BYTES, passes
@@ -19,7 +20,7 @@ from completer.models.store import find
 from completer.models.tokenizer import Tokenizer
 from completer.prompt import PromptBudget
 from completer.request import CompletionRequest
-from completer.source_files import SourceFile
+from completer.source_files import SourceFile, find_source_files
 
 PYTHON = "import os\n\n\ndef first(value):\n    result = value + 1\n    return result\n\n\n" * 12
 
@@ -58,6 +59,21 @@ def test_functions_are_found_in_languages_with_braces_too() -> None:
     )
     found = hole_problems([SourceFile("a.c", "c", text)], 1, PromptBudget(256, 64, 0), 4, {"function": 1})
     assert [p.truth for p in found] == ["int y = x;\n    return y + y;"]
+
+
+def test_holes_elsewhere_name_what_only_another_file_defines_and_bring_its_text(tmp_path) -> None:
+    (tmp_path / "shop.py").write_text("import os\n" * 20 + "def total_price(items):\n    return sum(items)\n")
+    filler = "first_count = second_count = 1\n" * 20
+    user = f"from shop import *\n{filler}sold = total_price(first_count)\n# total_value is no code, and used_twice\n"
+    (tmp_path / "user.py").write_text(user)
+    files = find_source_files([tmp_path], 1, lambda path, language: None)
+    (found,) = elsewhere_problems(files, 1, 10, 256, lambda path: True)
+    assert found.truth in ("sold = total_price(first_count)", "total_price(first_count)")
+    assert found.request.fim_prefix + found.truth + found.request.fim_suffix == user
+    assert [chunk.path for chunk in found.request.context_chunks] == ["shop.py"]
+    assert "total_price" in found.request.context_chunks[0].text
+    (refused,) = elsewhere_problems(files, 1, 10, 256, lambda path: "shop" not in path)
+    assert refused.request.context_chunks == () and refused.truth == found.truth
 
 
 def test_scores() -> None:
@@ -196,6 +212,18 @@ def test_eval_holes_scores_resumes_and_compares(completer, tiny_model, project, 
     assert sum(row["n"] for row in json.loads(done.stdout)["rows"] if row["pipeline"] == "whole") == 5
     compared = CliRunner().invoke(evaluate, ["compare", f"{out}:whole", f"{out}:raw", "--json"])
     assert json.loads(compared.stdout)["problems"] == 5
+
+
+def test_eval_elsewhere_compares_with_the_file_alone(completer, tiny_model, project, tmp_path) -> None:
+    (project / "b.py").write_text("from a import *\n" + "x_1 = 1\n" * 20 + "y = second_value(x_1)\n")
+    (project / "a.py").write_text(PYTHON + "def second_value(value):\n    return value\n")
+    done = completer("eval", "elsewhere", project, "--target", tiny_model, "--json")
+    assert done.returncode == 0, done.stderr
+    whole, alone = json.loads(done.stdout)["rows"]
+    assert (whole["pipeline"], alone["pipeline"]) == ("whole", "alone")
+    assert whole["n"] == alone["n"] == 1 and whole["prompt_tokens"] > alone["prompt_tokens"]
+    nothing = completer("eval", "elsewhere", project / "a.py", "--target", tiny_model)
+    assert nothing.returncode == 1 and "no hole" in nothing.stderr
 
 
 def test_eval_infilling_prints_a_table(completer, tiny_model) -> None:

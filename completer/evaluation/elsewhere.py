@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from completer.context.collector import ContextCollector
 from completer.context.outline import FUNCTION
+from completer.errors import InputError
 from completer.evaluation.problems import Problem, hole_problem
 from completer.holes import LINE_TOKENS, Hole, in_turn, line_spans
 from completer.languages import language, parser
@@ -35,7 +36,7 @@ def elsewhere_problems(
 ) -> list[Problem]:
     """At most `limit`, spread evenly over the languages and their files; budget_tokens: of other files' text.
 
-    is_allowed: whether a file may be read, by its path.
+    is_allowed: whether a file may be read, by its path. Raises InputError where the files have no such place.
     """
     rng = random.Random(f"{seed} elsewhere")
     definers = _definers(files)
@@ -44,8 +45,11 @@ def elsewhere_problems(
         by_language.setdefault(file.language, []).append(
             _holes_in(file, definers, random.Random(f"{seed} {file.path}"))
         )
-    holes = in_turn([in_turn(streams) for streams in by_language.values()])
-    return [hole_problem(_with_chunks(hole, budget_tokens, is_allowed)) for hole in islice(holes, limit)]
+    holes = islice(in_turn([in_turn(streams) for streams in by_language.values()]), limit)
+    problems = [hole_problem(_with_chunks(hole, budget_tokens, is_allowed)) for hole in holes]
+    if not problems:
+        raise InputError("no hole needs another of these files; name the folders of other projects")
+    return problems
 
 
 def _definers(files: Sequence[SourceFile]) -> Mapping[tuple[str, str], list[str]]:

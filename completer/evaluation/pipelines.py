@@ -66,17 +66,23 @@ def _filtered(pipeline: str, raw: Completed, request: CompletionRequest) -> Comp
     return replace(raw, pipeline=pipeline, text=text, changed_by=changed_by)
 
 
-def _plain(engine: Engine, request: CompletionRequest) -> Completed:
-    """Of ours only the tokenizer, the windows and the target: the model's own word, one token a pass."""
+def plain_prompt(engine: Engine, request: CompletionRequest) -> list[int]:
+    """The family's own prompt, of the same windows as ours: all text up to the cursor, then what follows."""
     tokenizer, template = engine.tokenizer, engine.template
     anchor = build_prompt(request, tokenizer, template, engine.limits.budget).anchor
     line = request.fim_prefix[request.fim_prefix.rfind("\n") + 1 :]
-    prompt_ids = tokenizer.encode(anchor.prefix_text + line)
-    if template is not None:
-        begin = [tokenizer.special_id(template.begin)] if template.begin else []
-        names = (template.prefix, template.suffix, template.middle)
-        prefix, suffix, middle = (tokenizer.special_id(name) for name in names)
-        prompt_ids = [*begin, prefix, *prompt_ids, suffix, *tokenizer.encode(anchor.suffix_text), middle]
+    before = tokenizer.encode(anchor.prefix_text + line)
+    if template is None:
+        return before
+    begin = [tokenizer.special_id(template.begin)] if template.begin else []
+    names = (template.prefix, template.suffix, template.middle)
+    prefix, suffix, middle = (tokenizer.special_id(name) for name in names)
+    return [*begin, prefix, *before, suffix, *tokenizer.encode(anchor.suffix_text), middle]
+
+
+def _plain(engine: Engine, request: CompletionRequest) -> Completed:
+    """Of ours only the tokenizer, the windows and the target: the model's own word, one token a pass."""
+    tokenizer, prompt_ids = engine.tokenizer, plain_prompt(engine, request)
     cache = engine.read(request.document_id, prompt_ids)
     written: list[int] = []
     text, last, stop_reason = "", prompt_ids[-1], "max_tokens"
