@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from completer.evaluation.pipelines import Completed
     from completer.evaluation.problems import Problem
     from completer.evaluation.results import Outcome, Results
+    from completer.request import Mode
 
 _MODEL = ("model.target", "model.backend", "model.device", "model.dtype", "model.threads", "speculation.exact")
 _PROMPT = ("prompt.prefix_tokens", "prompt.suffix_tokens", "prompt.context_tokens")
@@ -46,7 +47,7 @@ def evaluate() -> None:
 
 @evaluate.command()
 @click.argument("suite", type=click.Choice(["single-line", "multi-line"]))
-@takes_config(*_MODEL, *_PROMPT)
+@takes_config("completion.mode", *_MODEL, *_PROMPT)
 @click.option("--limit", type=click.IntRange(min=1), help="How many problems; all by default.")
 @click.option("--no-run", is_flag=True, help="Compare with the known answer only; run nothing.")
 @_pipelines
@@ -63,11 +64,15 @@ def infilling(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """HumanEval-Infilling: fill one line, or several, and run the program in a sandbox."""
+    """HumanEval-Infilling: fill one line, or several, and run the program in a sandbox.
+
+    In mode auto one line is filled in mode line, several in mode text, as they are often of several blocks.
+    """
     from completer.evaluation.problems import infilling_problems
 
-    settings = {"suite": suite, "seed": seed, "runs": not no_run}
-    _evaluate(config, infilling_problems(suite, seed, limit), pipelines, settings, not no_run, out, as_json)
+    settings = {"suite": suite, "seed": seed, "runs": not no_run, "mode": config.completion.mode}
+    problems = infilling_problems(suite, seed, limit, cast("Mode", config.completion.mode))
+    _evaluate(config, problems, pipelines, settings, not no_run, out, as_json)
 
 
 @evaluate.command()

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from completer.holes import Hole, draw_holes
 from completer.prompt import PromptBudget
-from completer.request import CompletionRequest
+from completer.request import CompletionRequest, Mode
 from completer.source_files import SourceFile
 
 SUITES = {"single-line": "HumanEval-SingleLineInfilling", "multi-line": "HumanEval-MultiLineInfilling"}
@@ -22,7 +22,8 @@ HOLE_CLASSES = {"rest_of_line": 3, "whole_line": 3, "span": 2, "block": 3, "func
 """Classes of holes, in proportion."""
 
 _TOKENS = {"single-line": 64, "multi-line": 256}
-_MODES = {"single-line": "line", "multi-line": "block"}
+_MODES: Mapping[str, Mode] = {"single-line": "line", "multi-line": "text"}
+"""What is missing in multi-line are any lines in a row, often of several blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Problem:
         return f"{self.request.fim_prefix}{completion}{self.request.fim_suffix}\n{self.test}"
 
 
-def infilling_problems(suite: str, seed: int, limit: int | None = None) -> list[Problem]:
-    """Of HumanEval-Infilling, in an order drawn by seed. suite: one of SUITES.
+def infilling_problems(suite: str, seed: int, limit: int | None = None, mode: Mode = "auto") -> list[Problem]:
+    """Of HumanEval-Infilling, in an order drawn by seed. suite: one of SUITES. mode: auto is what suits the suite.
 
     The line end behind what is missing stays in the text, as it does in an editor: the cursor is on an empty line.
     """
@@ -48,7 +49,8 @@ def infilling_problems(suite: str, seed: int, limit: int | None = None) -> list[
     with file.open("rb") as stream, gzip.open(stream, "rt", encoding="utf-8") as lines:
         entries = [json.loads(line) for line in lines]
     random.Random(seed).shuffle(entries)
-    return [_infilling_problem(suite, entry) for entry in entries[:limit]]
+    mode = _MODES[suite] if mode == "auto" else mode
+    return [_infilling_problem(suite, entry, mode) for entry in entries[:limit]]
 
 
 def hole_problems(
@@ -60,7 +62,7 @@ def hole_problems(
     return [hole_problem(hole) for hole in holes[:limit]]
 
 
-def _infilling_problem(suite: str, entry: Mapping[str, str]) -> Problem:
+def _infilling_problem(suite: str, entry: Mapping[str, str], mode: Mode) -> Problem:
     truth = entry["canonical_solution"]
     line_end = truth[len(truth.rstrip("\n")) :]
     request = CompletionRequest(
@@ -68,7 +70,7 @@ def _infilling_problem(suite: str, entry: Mapping[str, str]) -> Problem:
         fim_suffix=line_end + entry["suffix"],
         document_id=entry["task_id"],
         language="python",
-        mode=_MODES[suite],  # type: ignore[arg-type]  # a mode
+        mode=mode,
         max_tokens=_TOKENS[suite],
     )
     test = f"{entry['test']}\ncheck({entry['entry_point']})\n"
