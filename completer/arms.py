@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from completer.engine import Engine, never
 from completer.holes import Hole
-from completer.planner import FixedPlanner, fixed_planner
-from completer.request import PLAIN, Choice, CompletionRequest, CompletionResult, RoundOutcome, RoundState
+from completer.planner import fixed_planner
+from completer.request import PLAIN, Choice, CompletionRequest, CompletionResult, RoundOutcome, RoundPlanner, RoundState
 
 TYPED_CHARS = 3
 WARM, COLD = "warm", "cold"
@@ -66,7 +66,7 @@ class Run:
 class _Recorder:
     """A planner that notes down what the one it asks led to."""
 
-    def __init__(self, planner: FixedPlanner) -> None:
+    def __init__(self, planner: RoundPlanner) -> None:
         self._planner = planner
         self.emitted: list[int] = []
 
@@ -86,16 +86,17 @@ class Replay:
         self._cancelled = cancelled
         self._old_texts: dict[Hole, str] = {}
 
-    def run(self, hole: Hole, arm: Arm, state: str) -> Run:
+    def run(self, hole: Hole, arm: Arm, state: str, planner: RoundPlanner | None = None) -> Run:
+        """planner: asked instead of the arm's own, which drafts as the arm says."""
         previous_suggestion = ""
         if state == COLD:
             self._engine.forget()
         else:
             previous_suggestion = self._stale(hole)
             self._warm_up(hole, arm)
-        planner = _Recorder(fixed_planner(arm.source, arm.k, self._stop_below))
-        result = self._complete(hole.request(previous_suggestion=previous_suggestion), planner)
-        return Run(hole, arm, state, result, tuple(planner.emitted))
+        recorder = _Recorder(planner or fixed_planner(arm.source, arm.k, self._stop_below))
+        result = self._complete(hole.request(previous_suggestion=previous_suggestion), recorder)
+        return Run(hole, arm, state, result, tuple(recorder.emitted))
 
     def _stale(self, hole: Hole) -> str:
         """What was suggested TYPED_CHARS characters ago, unless that is what was typed."""
@@ -110,7 +111,7 @@ class Replay:
         planner = fixed_planner("draft_model", 1) if arm.uses_draft_model else fixed_planner(PLAIN, 0)
         self._complete(replace(hole.request(untyped=TYPED_CHARS), max_tokens=2 if arm.uses_draft_model else 1), planner)
 
-    def _complete(self, request: CompletionRequest, planner: FixedPlanner | _Recorder) -> CompletionResult:
+    def _complete(self, request: CompletionRequest, planner: RoundPlanner) -> CompletionResult:
         result = None
         for chunk in self._engine.complete(request, planner, self._cancelled):
             result = chunk.result
