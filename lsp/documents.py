@@ -4,7 +4,6 @@ Positions, line ends and half characters are dealt with here only: the text of a
 characters, and what is inserted gets the document's own line ends back. Knows no engine; never looks at a disk.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -12,8 +11,6 @@ from lsprotocol import types
 
 from completer.privacy.uris import file_name
 from lsp.text import Text, units
-
-_LINE_END = re.compile(r"\r\n?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def readable(text: str) -> str:
     """text with \\n line ends, and halves of characters joined or, where they have no other half, replaced."""
     if not text.isascii():
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return _LINE_END.sub("\n", text) if "\r" in text else text
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 class Documents:
@@ -129,14 +126,23 @@ class Documents:
 
     def text(self, document: Document) -> str | None:
         """All that its completions depend on: of a notebook's cell, the cells above too. None where it is not kept."""
-        return None if document.text is None else self._above(document) + readable(str(document.text))
+        return None if document.text is None else self.above(document) + readable(str(document.text))
 
     def place(
         self, document: Document, position: types.Position, selected: types.SelectedCompletionInfo | None = None
     ) -> Place | None:
         """As Document.place; in a notebook the code above is text before the cursor."""
         place = document.place(position, selected)
-        return None if place is None else replace(place, prefix=self._above(document) + place.prefix)
+        return None if place is None else replace(place, prefix=self.above(document) + place.prefix)
+
+    def above(self, document: Document) -> str:
+        """Of a notebook's cell, the code of the same language in the cells above, each a line of its own at least."""
+        for cells in self._cells.values():
+            uris = [cell.uri for cell in cells]
+            if document.uri in uris:
+                above = [cell for cell in cells[: uris.index(document.uri)] if cell.is_code]
+                return "".join(self._code(cell, document.language) for cell in above)
+        return ""
 
     def splice_cells(self, notebook: str, start: int, removed: int, added: list[Cell]) -> None:
         """The cells of a notebook have changed: so many from one on were removed, others put in their place."""
@@ -144,15 +150,6 @@ class Documents:
 
     def close_notebook(self, notebook: str) -> None:
         self._cells.pop(notebook, None)
-
-    def _above(self, document: Document) -> str:
-        """The code of the same language in the cells above, each a line of its own at least."""
-        for cells in self._cells.values():
-            uris = [cell.uri for cell in cells]
-            if document.uri in uris:
-                above = [cell for cell in cells[: uris.index(document.uri)] if cell.is_code]
-                return "".join(self._code(cell, document.language) for cell in above)
-        return ""
 
     def _code(self, cell: Cell, language: str) -> str:
         document = self._documents.get(cell.uri)

@@ -1,7 +1,8 @@
 """One request for an inline completion, from its arrival to its answer and the chunks that follow it.
 
 A newer request answers the older with nothing; a suggestion that is still growing serves both when the user typed
-along with it. Knows sessions and suggestions; knows neither documents nor the engine.
+along with it, and ghost text and popup alike where an editor shows both. Knows sessions and suggestions; knows neither
+documents nor the engine.
 """
 
 import asyncio
@@ -40,7 +41,8 @@ class InlineCompletions:
         self._session = session
         self._status = status
         self._answered = answered
-        self._asked: asyncio.Future[None] | None = None
+        self._asked: dict[bool, asyncio.Future[None]] = {}
+        """The newest request of the popup (True) and for ghost text: done when a newer came, or it is answered."""
         self._stop_streaming: Callable[[], None] = lambda: None
         self._warm_timer: asyncio.TimerHandle | None = None
         self._warming: Job[None] | None = None
@@ -52,14 +54,13 @@ class InlineCompletions:
         position: types.Position,
         is_automatic: bool,
         selected: types.SelectedCompletionInfo | None = None,
-        may_grow: bool = True,
+        in_popup: bool = False,
     ) -> Item | None:
         """The first useful part of a completion; None where there is none to be had, or a newer request came.
 
-        An editor that understands chunks gets the rest as such, unless what it shows may not grow. CancelledError
-        frees the engine.
+        An editor that understands chunks gets the rest as such, but not in its popup. CancelledError frees the engine.
         """
-        asked = self._supersede()
+        asked = self._supersede(in_popup)
         session = self._session
         session.service.refresh()
         document = session.documents.get(uri)
@@ -71,16 +72,21 @@ class InlineCompletions:
             self._status.update(uri)
             return None
         request = session.request(place)
-        streams = session.options.streaming and may_grow
+        streams = session.options.streaming and not in_popup
         try:
             suggestion = session.suggestions.find(request)
+            if suggestion is not None and not is_automatic and self._is_outdated(suggestion, request):
+                session.suggestions.show(self._begin(request, is_automatic))
             if suggestion is None and is_automatic and not await self._is_worth_it(uri, position, asked):
                 return None
             suggestion = await self._first_useful(request, asked, streams, is_automatic)
         except asyncio.CancelledError:
             if not asked.done():
-                self._cancelled()
+                self._cancelled(asked)
             raise
+        finally:
+            if not asked.done():
+                asked.set_result(None)
         return None if suggestion is None else self._item(suggestion, place, streams)
 
     def warm(self, uri: str, position: types.Position) -> None:
@@ -119,15 +125,17 @@ class InlineCompletions:
             self.warm(*self._missed)
             self._missed = None
 
-    def _supersede(self) -> "asyncio.Future[None]":
+    def _supersede(self, in_popup: bool) -> "asyncio.Future[None]":
         """A future that is done when a newer request has come."""
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result(None)
-        self._stop_streaming()
+        older = self._asked.get(in_popup)
+        if older is not None and not older.done():
+            older.set_result(None)
+        if not in_popup:
+            self._stop_streaming()
         if self._warm_timer is not None:
             self._warm_timer.cancel()
-        self._asked = asyncio.get_running_loop().create_future()
-        return self._asked
+        self._asked[in_popup] = asked = asyncio.get_running_loop().create_future()
+        return asked
 
     async def _is_worth_it(self, uri: str, position: types.Position, asked: "asyncio.Future[None]") -> bool:
         """Whether an automatic request should start a completion: the model is there, and the user has paused."""
@@ -141,6 +149,10 @@ class InlineCompletions:
         edits = session.edits
         await asyncio.wait({asked}, timeout=session.debounce.delay_s())
         return not asked.done() and session.edits == edits
+
+    def _is_outdated(self, suggestion: Suggestion, request: CompletionRequest) -> bool:
+        """Whether a user who asks by hand for what is there already would get something else: other files changed."""
+        return suggestion.is_complete and suggestion.request.context_chunks != self._session.context(request)
 
     async def _first_useful(
         self, request: CompletionRequest, asked: "asyncio.Future[None]", streams: bool, is_automatic: bool
@@ -228,15 +240,16 @@ class InlineCompletions:
         if suggestions.recall(after) is None:
             suggestions.next = self._generate(after, is_automatic=True, is_background=True)
 
-    def _cancelled(self) -> None:
+    def _cancelled(self, asked: "asyncio.Future[None]") -> None:
         """The editor takes a request back. Typing along with the suggestion, it is about to ask again."""
         current = self._session.suggestions.current
+        if any(other is not asked and not other.done() for other in self._asked.values()):
+            return
         if current is not None and not current.was_typed_along:
             current.cancel()
         elif current is not None:
-            asked = self._asked
             loop = asyncio.get_running_loop()
-            loop.call_later(TYPED_ALONG_S, lambda: current.cancel() if self._asked is asked else None)
+            loop.call_later(TYPED_ALONG_S, lambda: current.cancel() if asked in self._asked.values() else None)
 
     def _item(self, suggestion: Suggestion, place: Place, streams: bool) -> Item | None:
         begin = len(place.prefix) - len(suggestion.request.fim_prefix)

@@ -280,7 +280,7 @@ class CompleterServer(LanguageServer):
 
     async def completion(self, params: types.CompletionParams) -> types.CompletionList:
         """For editors without inline completion. Whether it was asked for by hand they do not say."""
-        item = await self._answer(params, is_automatic=True, may_grow=False)
+        item = await self._answer(params, is_automatic=True, in_popup=True)
         encoding = self.session.documents.encoding
         return types.CompletionList(is_incomplete=True, items=[] if item is None else [popup_item(item, encoding)])
 

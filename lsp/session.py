@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any, cast
 
 from lsprotocol import types
@@ -67,14 +68,14 @@ class Session:
         self.edits += 1
         if document is None:
             return
-        text = self.documents.text(document)
-        if text is None or document.text is None:
+        if document.text is None:
             self._context.closed(uri)
             self.suggestions.give_up(uri)
             return
         self.debounce.typed(self.service.clock_s())
-        self._context.edited(uri, readable(str(document.text)))
-        self.suggestions.edited(uri, text)
+        text = readable(str(document.text))
+        self._context.edited(uri, text)
+        self.suggestions.edited(uri, self.documents.above(document) + text)
 
     def closed(self, uri: str) -> None:
         self.documents.close(uri)
@@ -143,8 +144,10 @@ class Session:
             if not self._context.knows(document.uri):
                 self._add_context(document)
         self._read_imports(request.document_id)
+        asked = self.documents.get(request.document_id)
+        cursor = len(request.fim_prefix) - (len(self.documents.above(asked)) if asked is not None else 0)
         budget_tokens = self.service.config.prompt.context_tokens
-        return self._context.chunks(request.document_id, len(request.fim_prefix), budget_tokens, self._is_allowed)
+        return self._context.chunks(request.document_id, cursor, budget_tokens, self._is_allowed)
 
     def _add_context(self, document: Document) -> None:
         """Have a document help others, unless it is refused; that may change."""
@@ -161,5 +164,6 @@ class Session:
 
     def _root(self, document: Document) -> str:
         """The innermost folder of the editor's that holds the document, "" where none does."""
-        holding = [root for root in self._roots if document.path.startswith(root.rstrip(os.sep) + os.sep)]
+        path = PurePath(document.path)
+        holding = [root for root in self._roots if path != PurePath(root) and path.is_relative_to(root)]
         return max(holding, key=len, default="")

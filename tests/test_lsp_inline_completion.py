@@ -337,6 +337,22 @@ async def test_config_hot_reload(editor, script, tmp_path):
     assert "switched off" in (await editor.has_status(kind="Inactive")).message
 
 
+async def test_asked_again_by_hand_what_other_files_say_by_now_counts(editor, script):
+    script.write(otherwise="total_price(items)")
+    other = "file:///project/prices.py"
+    editor.open(other, "def total_price(items):\n    return sum(items)\n")
+    editor.open(URI, "from prices import total_price\n\ntotal = ")
+
+    async def completions() -> int:
+        before = [call for call in script.calls() if not call["background"]]
+        assert await editor.text(URI) == "total_price(items)"
+        return len([call for call in script.calls() if not call["background"]]) - len(before)
+
+    assert [await completions(), await completions()] == [1, 0]
+    editor.edit(other, (1, 11), (1, 14), "math.fsum")
+    assert [await completions(), await completions()] == [1, 0]
+
+
 async def test_open_and_imported_files_are_context(start_editor, script, tmp_path):
     project = tmp_path / "project"
     project.mkdir()

@@ -1,10 +1,19 @@
 """Cells of notebooks: documents of their own, with the code above them as text before the cursor."""
 
+from unittest.mock import Mock, patch
+
 import pytest
 from lsprotocol import types
 
+from completer import paths
+from completer.config_source import ConfigSource
+from completer.context.collector import ContextCollector
+from lsp.documents import Cell
 from lsp.replay import Replay
+from lsp.service import Service
+from lsp.session import Session
 from tests.editor import Editor
+from tests.scripted_engine import load_scripted
 
 NOTEBOOK = "file:///project/a.ipynb"
 CODE, MARKUP = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
@@ -100,3 +109,19 @@ def test_a_new_daemon_is_told_of_notebooks_as_they_are_now():
     closed = {"notebookDocument": {"uri": "n"}, "cellTextDocuments": [{"uri": "c2"}]}
     replay.sent({"method": "notebookDocument/didClose", "params": closed})
     assert len(replay.messages("r")) == 1
+
+
+@pytest.mark.asyncio
+async def test_context_is_chosen_by_where_the_cursor_is_in_its_cell(script):
+    service = Service(ConfigSource(paths.config_file(), {}), load_scripted(script.folder))
+    session = Session(service, Mock())
+    try:
+        session.opened(uri("1"), "python", 1, "import math\n" * 100)
+        session.opened(uri("2"), "python", 1, "a = 1\nb = math.")
+        session.documents.splice_cells(NOTEBOOK, 0, 0, [Cell(uri("1"), True), Cell(uri("2"), True)])
+        place = session.documents.place(session.documents.get(uri("2")), types.Position(1, 9))
+        with patch.object(ContextCollector, "chunks", return_value=()) as chunks:
+            session.context(session.request(place))
+        assert chunks.call_args.args[:2] == (uri("2"), len("a = 1\nb = math."))
+    finally:
+        service.close()
