@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +13,8 @@ from completer.config import Config
 from completer.config_source import ConfigSource
 from completer.errors import CompleterError
 from completer.paths import statistics_file
-from lsp.connect import Bridge, DaemonUnavailable, reach_daemon
-from lsp.control import ask, retire_older
+from lsp.connect import Bridge, DaemonUnavailable, end_hung, process_id_of, reach_daemon
+from lsp.control import DaemonHangs, ask, retire_older
 from lsp.endpoint import socket_path
 from lsp.protocol import DAEMON_STATUS, STOP_DAEMON
 
@@ -36,14 +37,14 @@ def lsp(source: ConfigSource, in_process: bool, stdio: bool) -> None:
         learning = Learning(statistics_file())
         serve_stdio(source, learn_from(learning, _load_engine), learning)
         return
-    path = socket_path()
+    path = _socket_path(source)
     retire_older(path)
     try:
         service = source.read().config.service
     except CompleterError:  # the daemon says it, and goes on with the defaults
         service = Config().service
     command, reads, writes = _daemon_command(source), sys.stdin.buffer, sys.stdout.buffer
-    bridge = Bridge(reads, writes, lambda: reach_daemon(str(path), command), service.max_document_bytes)
+    bridge = Bridge(reads, writes, path, lambda: reach_daemon(str(path), command), service.max_document_bytes)
     click.get_current_context().exit(bridge.run())
 
 
@@ -56,7 +57,7 @@ def daemon() -> None:
 @click.pass_obj
 def start(source: ConfigSource) -> None:
     """Start it, unless it runs; editors do this by themselves."""
-    path = socket_path()
+    path = _socket_path(source)
     try:
         reach_daemon(str(path), _daemon_command(source)).close()
     except DaemonUnavailable as error:
@@ -65,10 +66,20 @@ def start(source: ConfigSource) -> None:
 
 
 @daemon.command()
-def stop() -> None:
+@click.pass_obj
+def stop(source: ConfigSource) -> None:
     """Stop it; the next request of an editor starts it again."""
-    path = socket_path()
-    if ask(path, STOP_DAEMON) is None:
+    path = _socket_path(source)
+    try:
+        answer = ask(path, STOP_DAEMON)
+    except DaemonHangs:
+        process_id = process_id_of(path)
+        if process_id is None:
+            raise
+        end_hung(process_id)
+        click.echo(f"the daemon did not answer; its process {process_id} was ended", err=True)
+        return
+    if answer is None:
         click.echo("the daemon does not run", err=True)
         return
     give_up_s = time.monotonic() + _STOP_S
@@ -88,9 +99,10 @@ def restart(context: click.Context) -> None:
 
 @daemon.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def status(as_json: bool) -> None:
+@click.pass_obj
+def status(source: ConfigSource, as_json: bool) -> None:
     """Print whether it runs, what it has loaded and who is connected."""
-    found = ask(socket_path(), DAEMON_STATUS)
+    found = ask(_socket_path(source), DAEMON_STATUS)
     if as_json:
         click.echo(json.dumps(found))
     else:
@@ -107,8 +119,12 @@ def run(source: ConfigSource) -> None:
     if hasattr(os, "nice"):
         os.nice(5)  # what the user does comes first
     learning = Learning(statistics_file())
-    if not run_daemon(source, learn_from(learning, _load_engine), socket_path(), learning):
+    if not run_daemon(source, learn_from(learning, _load_engine), _socket_path(source), learning):
         click.echo("the daemon runs already", err=True)
+
+
+def _socket_path(source: ConfigSource) -> Path:
+    return socket_path(source.file if source.must_exist else None)
 
 
 def _print(status: dict[str, Any] | None) -> None:

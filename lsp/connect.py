@@ -7,6 +7,8 @@ Standard library alone, so that a second window costs next to nothing.
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from typing import Any, BinaryIO
 from lsp import loopback
 from lsp.frames import as_frame, frame, read_frame
 from lsp.notices import Notices
-from lsp.protocol import STOPPING
+from lsp.protocol import DAEMON_STATUS, STOPPING
 from lsp.replay import Replay
 
 START_S = 30.0
@@ -30,6 +32,12 @@ MOST_FAILURES = 3
 """After so many daemons in a row that end before they are ready, none is started for PATIENCE_S, except by hand."""
 
 PATIENCE_S = 300.0
+
+PING_S = 15.0
+MOST_SILENT_PINGS = 4
+"""While the editor waits for something, a daemon that has said nothing for so many of them hangs, and is ended.
+Counted, not timed: a machine that slept has missed none. A daemon that loads a model or reads a prompt does answer."""
+
 _POLL_S = 0.02
 
 
@@ -81,13 +89,42 @@ def spawn(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     )
 
 
+def process_file(path: Path) -> Path:
+    """Where the daemon that listens at path writes its process id."""
+    return path.with_suffix(".pid")
+
+
+def process_id_of(path: Path) -> int | None:
+    """Of the daemon that listens at path, None where it does not say."""
+    try:
+        return int(process_file(path).read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def end_hung(process_id: int) -> None:
+    """End a daemon that answers no more."""
+    with contextlib.suppress(OSError):  # it has just ended
+        os.kill(process_id, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
 class Bridge:
-    """One editor's connection to whichever daemon lives. Two threads: this one reads the editor, one the daemon."""
+    """One editor's connection to whichever daemon lives. Three threads: this one reads the editor, one the daemon, and
+    one sees to it that the daemon does not hang.
+    """
 
     def __init__(
-        self, stdin: BinaryIO, stdout: BinaryIO, reach: Callable[[], socket.socket], max_document_bytes: int
+        self,
+        stdin: BinaryIO,
+        stdout: BinaryIO,
+        path: Path,
+        reach: Callable[[], socket.socket],
+        max_document_bytes: int,
+        ping_s: float = PING_S,
     ) -> None:
-        """reach() gives a new connection to a daemon, or raises DaemonUnavailable."""
+        """reach() gives a new connection to the daemon at path, or raises DaemonUnavailable."""
+        self._path = path
+        self._ping_s = ping_s
         self._stdin = stdin
         self._stdout = stdout
         self._reach = reach
@@ -105,12 +142,17 @@ class Bridge:
         """Requests of the editor that wait for an answer: their methods by id."""
         self._asked_back: set[int | str] = set()
         """Requests of the daemon that wait for one."""
+        self._registered: set[str] = set()
+        """What a daemon has had the editor register: by the next one, it is registered already."""
         self._replays = 0
+        self._process_id: int | None = None
+        self._silent_pings = 0
         self._is_shut_down = self._is_over = False
 
     def run(self) -> int:
         """Until the editor says exit or is gone. The exit code is the protocol's: 0 after a shutdown."""
         threading.Thread(target=self._serve, name="daemon", daemon=True).start()
+        threading.Thread(target=self._watch, name="watch", daemon=True).start()
         while not self._is_over and (body := read_frame(self._stdin)) is not None:
             self._from_editor(body)
         with self._lock:
@@ -187,11 +229,33 @@ class Bridge:
         self._has_given_up = False
         self._wanted.set()
 
+    def _watch(self) -> None:
+        """End a daemon that hangs; that the connection is lost then is for `_serve`."""
+        while not self._is_over:
+            time.sleep(self._ping_s)
+            if self._silent_pings >= MOST_SILENT_PINGS:
+                self._silent_pings = 0
+                if self._process_id is not None and self._process_id == process_id_of(self._path):
+                    self._notices.tell("Warning", "the daemon does not answer any more; it is ended")
+                    end_hung(self._process_id)
+            elif not self._lock.acquire(blocking=False):  # perhaps a message to a daemon that reads no more
+                self._silent_pings += 1
+            else:
+                if self._socket is not None and self._asked:
+                    self._silent_pings += 1
+                    self._send(
+                        as_frame({"jsonrpc": "2.0", "id": "completer-ping", "method": DAEMON_STATUS, "params": {}})
+                    )
+                else:
+                    self._silent_pings = 0
+                self._lock.release()
+
     def _attend(self, connection: socket.socket) -> None:
         """Bring a daemon up to date, then pass on what it says until it ends."""
         with connection, connection.makefile("rb") as stream:
             with self._lock:
-                self._socket = connection
+                self._socket, self._silent_pings = connection, 0
+                self._process_id = process_id_of(self._path)
                 for data in self._replayed(self._initialize_id()):
                     self._send(data)
             with contextlib.suppress(OSError):  # it was killed with messages of ours unread
@@ -216,10 +280,14 @@ class Bridge:
         message = _message(body)
         if message is None:
             return
+        self._silent_pings = 0
         message_id = message.get("id")
         with self._lock:
             if message.get("method") == STOPPING:
                 self._wanted.clear()
+                return
+            if message.get("method") == "client/registerCapability" and self._is_registered(message):
+                self._send(as_frame({"jsonrpc": "2.0", "id": message_id, "result": None}))
                 return
             if "method" in message:
                 self._notices.passed(message)
@@ -230,6 +298,13 @@ class Bridge:
             elif method == "initialize":
                 self._replay.answered(message.get("result") or {})
         self._write(frame(body))
+
+    def _is_registered(self, message: dict[str, Any]) -> bool:
+        """Whether an earlier daemon has had all of it registered."""
+        ids = {registration["id"] for registration in message["params"]["registrations"]}
+        is_known = ids <= self._registered
+        self._registered |= ids
+        return is_known
 
     def _lost(self, is_stable: bool) -> None:
         with self._lock:

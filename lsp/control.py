@@ -14,10 +14,15 @@ from lsp.protocol import PROTOCOL_MAJOR, STOP_DAEMON
 ANSWER_S = 30.0
 
 
+class DaemonHangs(ResourceError):
+    pass
+
+
 def ask(path: Path, method: str, params: dict[str, Any] | None = None) -> Any:
     """The answer of the daemon that listens there. None when there is none, or it is gone before it answers.
 
-    Raises ResourceError where there can be none: a socket of somebody else, or a path too long for one.
+    Raises DaemonHangs for one that does not answer within ANSWER_S, another ResourceError where there can be none: a
+    socket of somebody else, or a path too long for one.
     """
     try:
         connection = connect(str(path))
@@ -30,6 +35,10 @@ def ask(path: Path, method: str, params: dict[str, Any] | None = None) -> Any:
         try:
             connection.sendall(as_frame({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}))
             body = read_frame(stream)
+        except TimeoutError:
+            raise DaemonHangs(
+                f"the daemon has not answered for {ANSWER_S:.0f} s; end it with completer daemon restart"
+            ) from None
         except OSError:
             return None
     return None if body is None else json.loads(body).get("result")

@@ -23,6 +23,7 @@ from completer.config import Config
 from completer.config_source import ConfigSource
 from lsp import loopback
 from lsp.commission import complete
+from lsp.connect import process_file
 from lsp.learning import Learner
 from lsp.protocol import COMPLETE, DAEMON_STATUS, PROTOCOL_MAJOR, STOP_DAEMON, STOPPING, UNLOAD_MODEL
 from lsp.remote import fingerprint
@@ -51,6 +52,7 @@ def run_daemon(
     lock = FileLock(path.with_suffix(".lock"))
     try:
         with lock.acquire(blocking=False):
+            process_file(path).write_text(str(os.getpid()), "ascii")
             asyncio.run(_Daemon(lambda: Service(source, load_engine, learner), path).run())
     except Timeout:
         return False

@@ -15,6 +15,9 @@ from lsp.text import Text, units
 
 Message = dict[str, Any]
 
+_MOST_MINUTES = 1e9
+"""Of a snooze without end, which JSON cannot say."""
+
 
 class Replay:
     def __init__(self, max_document_bytes: int) -> None:
@@ -117,7 +120,8 @@ class Replay:
 
     def _snooze(self) -> Message | None:
         left_s = self._snoozed_until_s - time.monotonic()
-        return _notification(protocol.SNOOZE, {"minutes": left_s / 60}) if 0 < left_s < math.inf else None
+        minutes = min(left_s / 60, _MOST_MINUTES)
+        return _notification(protocol.SNOOZE, {"minutes": minutes}) if left_s > 0 else None
 
     def _change_folders(self, added: list[Message], removed: list[Message]) -> None:
         params = (self.initialize or {}).get("params") or {}

@@ -28,6 +28,7 @@ class Editor:
         self._versions: dict[str, int] = {}
         self.client.feature(STATUS)(lambda status: self.statuses.append(status))
         self.client.feature(CHUNK)(lambda chunk: self.chunks.append(chunk))
+        self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self._register(params))
 
     @classmethod
     async def start(cls, *command: str) -> "Editor":
@@ -134,6 +135,9 @@ class Editor:
             return next((s for s in self.statuses if all(getattr(s, k) == v for k, v in values.items())), None)
 
         return await until(found)
+
+    def _register(self, params: types.RegistrationParams) -> None:
+        self.registrations += params.registrations
 
     def _change(self, uri: str, change: types.TextDocumentContentChangeEvent) -> None:
         self._versions[uri] += 1

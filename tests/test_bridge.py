@@ -1,11 +1,16 @@
 """What an editor notices of a daemon that fails, and what the next one is told: as little, and as much, as can be."""
 
+import io
 import json
+import math
 import os
 import signal
 import socket
 import sys
+import threading
+import time
 import tracemalloc
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +24,11 @@ from completer import __version__, paths
 from completer.config import Config
 from completer.config_source import ConfigSource
 from completer.errors import ResourceError
-from lsp import commands, remote
+from completer.privacy.rules import LONGEST_SNOOZE_MINUTES
+from lsp import commands, connect, remote
 from lsp.control import ask
-from lsp.frames import frame
-from lsp.protocol import SNOOZE
+from lsp.frames import as_frame, frame, read_frame
+from lsp.protocol import DAEMON_STATUS, SNOOZE
 from lsp.remote import RunningDaemon, fingerprint
 from lsp.replay import Replay
 from tests.editor import AUTOMATIC, Editor, until
@@ -32,12 +38,13 @@ from tests.test_daemon_connection import BEGIN, SHOWN, URI, daemon_status, open_
 __all__ = ["open_window"]
 FAILING = """
 import sys
+from pathlib import Path
 from lsp import connect
 connect.LONGEST_PAUSE_S = 0.01
 def reach():
     open(sys.argv[1], "a").write("x")
     raise connect.DaemonUnavailable("the daemon ended at once")
-sys.exit(connect.Bridge(sys.stdin.buffer, sys.stdout.buffer, reach, 1000).run())
+sys.exit(connect.Bridge(sys.stdin.buffer, sys.stdout.buffer, Path(sys.argv[1]), reach, 1000).run())
 """
 
 
@@ -144,6 +151,104 @@ def test_options_add_up_as_they_do_in_the_daemon():
     assert (options["streaming"], options["automatic"], options["single_line"]) == (True, False, True)
 
 
+class SpokenTo:
+    """A bridge whose editor and daemon are the test: what the editor was told, and the daemon's end of the socket."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, ping_s: float) -> None:
+        path = folder / "daemon.sock"
+        connect.process_file(path).write_text(str(os.getpid()))
+        self.ended: list[int] = []
+        monkeypatch.setattr(connect, "end_hung", self._ended)
+        bridges_end, self.daemon = socket.socketpair()
+        ends = iter([bridges_end])
+        stdin, self.editor = os.pipe()
+        self.stdin, self.stdout = os.fdopen(stdin, "rb"), io.BytesIO()
+        self.bridge = connect.Bridge(self.stdin, self.stdout, path, lambda: self._reach(ends), 1000, ping_s)
+        self._thread = threading.Thread(target=self.bridge.run)
+        self._thread.start()
+
+    def _reach(self, ends: Iterator[socket.socket]) -> socket.socket:
+        if (end := next(ends, None)) is None:
+            raise connect.DaemonUnavailable("there is but one in this test")
+        return end
+
+    def _ended(self, process_id: int) -> None:
+        self.ended.append(process_id)
+        self.daemon.close()
+
+    def say(self, **message: Any) -> None:
+        os.write(self.editor, as_frame({"jsonrpc": "2.0", **message}))
+
+    def leave(self) -> None:
+        os.close(self.editor)
+        self._thread.join()
+        self.stdin.close()
+
+
+def test_a_daemon_that_hangs_is_ended_once_the_editor_waits_for_it(tmp_path, monkeypatch):
+    spoken = SpokenTo(tmp_path, monkeypatch, ping_s=0.01)
+    spoken.say(id=7, method="textDocument/inlineCompletion", params={})
+    while b'"id":7' not in spoken.stdout.getvalue().replace(b" ", b""):
+        time.sleep(0.01)
+    spoken.leave()
+    assert spoken.ended == [os.getpid()]
+    assert b"the daemon does not answer any more; it is ended" in spoken.stdout.getvalue()
+
+
+def test_a_daemon_that_reads_no_more_is_ended_too(tmp_path, monkeypatch):
+    spoken = SpokenTo(tmp_path, monkeypatch, ping_s=0.01)
+    spoken.say(method="textDocument/didOpen", params={"text": "x" * 10_000_000})
+    while not spoken.ended:
+        time.sleep(0.01)
+    spoken.leave()
+
+
+def test_a_daemon_that_is_slow_but_answers_pings_lives(tmp_path, monkeypatch):
+    spoken = SpokenTo(tmp_path, monkeypatch, ping_s=0.1)
+    with spoken.daemon.makefile("rb") as stream:
+        spoken.say(id=7, method="textDocument/inlineCompletion", params={})
+        pings = 0
+        while pings < 3 * connect.MOST_SILENT_PINGS:
+            message = json.loads(read_frame(stream) or b"null")
+            if message["method"] == DAEMON_STATUS:
+                pings += 1
+                spoken.daemon.sendall(as_frame({"jsonrpc": "2.0", "id": message["id"], "result": {}}))
+        assert spoken.ended == []
+        spoken.leave()
+    assert spoken.stdout.getvalue() == b""
+
+
+@pytest.mark.asyncio
+async def test_after_a_daemon_that_hung_the_next_one_answers(open_window, script, monkeypatch):
+    monkeypatch.setenv("TEST_PING_S", "0.5")
+    window = await open_window()
+    window.open(URI, BEGIN)
+    assert await window.text(URI) == SHOWN
+    hung = (await daemon_status())["pid"]
+    os.kill(hung, signal.SIGSTOP)
+    assert await window.items(URI, position=(0, 0)) == []
+    window.statuses.clear()
+    await window.has_status(message="ready", busy=False)
+    assert await window.text(URI) == SHOWN
+    assert (await daemon_status())["pid"] != hung
+
+
+@pytest.mark.asyncio
+async def test_what_is_registered_is_not_registered_again_by_the_next_daemon(open_window):
+    inline = types.InlineCompletionClientCapabilities(dynamic_registration=True)
+    window = await open_window(
+        capabilities=types.ClientCapabilities(
+            text_document=types.TextDocumentClientCapabilities(inline_completion=inline)
+        )
+    )
+    window.open(URI, BEGIN)
+    assert await window.text(URI) == SHOWN
+    await kill_daemon(window)
+    await window.has_status(message="ready", busy=False)
+    assert await window.text(URI) == SHOWN
+    assert [registration.id for registration in window.registrations] == ["inline-completion"]
+
+
 @pytest.mark.asyncio
 async def test_options_and_a_snooze_survive_the_daemon(open_window):
     window = await open_window()
@@ -158,6 +263,14 @@ async def test_options_and_a_snooze_survive_the_daemon(open_window):
     window.client.protocol.notify(SNOOZE, {"minutes": 0})
     assert await window.text(URI, trigger=AUTOMATIC) is None
     assert await window.text(URI) == SHOWN
+
+
+def test_a_snooze_without_end_is_told_as_a_long_one():
+    replay = replay_of(1000)
+    replay.sent({"method": SNOOZE, "params": {"minutes": math.inf}})
+    _, told = replay.messages("r")
+    assert told["params"]["minutes"] > LONGEST_SNOOZE_MINUTES
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
 def test_a_snooze_that_is_over_is_not_told():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +11,12 @@ from typing import Any
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from completer import paths
 from completer.config_source import ConfigSource
+from completer.errors import ResourceError
+from lsp import commands, control
 from lsp.control import ask, retire_older
 from lsp.daemon import run_daemon
 from lsp.endpoint import socket_path
@@ -60,6 +65,31 @@ def test_its_threads_have_lowered_priority(completer):
     completer("daemon", "start")
     daemon = psutil.Process(running(completer)["pid"])
     assert daemon.nice() == min(19, os.nice(0) + 5)
+
+
+def test_other_settings_have_a_daemon_of_their_own(completer, tmp_path):
+    completer("daemon", "start")
+    other = tmp_path / "other.toml"
+    other.write_text('[model]\ntarget = "smollm2-135m"\n')
+    assert json.loads(completer("--config", str(other), "daemon", "status", "--json").stdout) is None
+    assert completer("--config", str(other), "daemon", "start").returncode == 0
+    found = json.loads(completer("--config", str(other), "daemon", "status", "--json").stdout)
+    assert found["pid"] != running(completer)["pid"] and found["engine"] != running(completer)["engine"]
+    assert completer("--config", str(other), "daemon", "stop").returncode == 0
+    assert running(completer) is not None
+
+
+def test_a_daemon_that_hangs_is_said_to_and_restart_ends_it(completer, monkeypatch):
+    completer("daemon", "start")
+    hung = running(completer)["pid"]
+    os.kill(hung, signal.SIGSTOP)
+    monkeypatch.setattr(control, "ANSWER_S", 0.2)
+    with pytest.raises(ResourceError, match="end it with completer daemon restart"):
+        ask(socket_path(), DAEMON_STATUS)
+    done = CliRunner().invoke(commands.stop, obj=ConfigSource(paths.config_file(), {}))
+    assert (done.exit_code, done.stderr) == (0, f"the daemon did not answer; its process {hung} was ended\n")
+    assert completer("daemon", "start").returncode == 0
+    assert running(completer)["pid"] != hung
 
 
 def test_a_second_daemon_leaves_the_first_alone(completer):

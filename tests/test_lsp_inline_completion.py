@@ -378,12 +378,6 @@ async def test_open_and_imported_files_are_context(start_editor, script, tmp_pat
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 async def test_registered_as_the_client_asks(start_editor, script, dynamic):
     editor: Editor = await start_editor()
-    registered = asyncio.get_running_loop().create_future()
-
-    @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
-    def register(params: types.RegistrationParams) -> None:
-        registered.set_result(params.registrations)
-
     inline = types.InlineCompletionClientCapabilities(dynamic_registration=dynamic)
     text_document = types.TextDocumentClientCapabilities(inline_completion=inline)
     result = await editor.initialize(capabilities=types.ClientCapabilities(text_document=text_document))
@@ -391,11 +385,11 @@ async def test_registered_as_the_client_asks(start_editor, script, dynamic):
     assert result.capabilities.execute_command_provider is not None
     assert result.capabilities.execute_command_provider.commands == ("completer.accept",)
     if dynamic:
-        (registration,) = await within(registered)
+        (registration,) = await until(lambda: editor.registrations)
         assert registration.method == types.TEXT_DOCUMENT_INLINE_COMPLETION
     else:
         await editor.has_status(message="ready", busy=False)
-        assert not registered.done()
+        assert editor.registrations == []
 
 
 @pytest.mark.parametrize("encoding, column", [("utf-8", 5), ("utf-16", 3), ("utf-32", 2)])

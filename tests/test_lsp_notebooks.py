@@ -119,7 +119,10 @@ async def test_context_is_chosen_by_where_the_cursor_is_in_its_cell(script):
         session.opened(uri("1"), "python", 1, "import math\n" * 100)
         session.opened(uri("2"), "python", 1, "a = 1\nb = math.")
         session.documents.splice_cells(NOTEBOOK, 0, 0, [Cell(uri("1"), True), Cell(uri("2"), True)])
-        place = session.documents.place(session.documents.get(uri("2")), types.Position(1, 9))
+        asked = session.documents.get(uri("2"))
+        assert asked is not None
+        place = session.documents.place(asked, types.Position(1, 9))
+        assert place is not None
         with patch.object(ContextCollector, "chunks", return_value=()) as chunks:
             session.context(session.request(place))
         assert chunks.call_args.args[:2] == (uri("2"), len("a = 1\nb = math."))

@@ -51,9 +51,10 @@ class KeepingBridge(Bridge):
 
 
 def serve(folder: Path) -> int:
-    path, command = str(socket_path()), [sys.executable, "-m", "tests.scripted_daemon", str(folder)]
+    path, command = socket_path(), [sys.executable, "-m", "tests.scripted_daemon", str(folder)]
     KeepingBridge.file = folder / "messages"
-    return KeepingBridge(sys.stdin.buffer, sys.stdout.buffer, lambda: reach_daemon(path, command), 2_000_000).run()
+    reads, writes = sys.stdin.buffer, sys.stdout.buffer
+    return KeepingBridge(reads, writes, path, lambda: reach_daemon(str(path), command), 2_000_000).run()
 
 
 if __name__ == "__main__":
