@@ -4,6 +4,7 @@ No text of the user's enters the file: its messages are counts, names and millis
 type and the places in code are kept.
 """
 
+import contextlib
 import logging
 import os
 import sys
@@ -63,16 +64,43 @@ def _is_replaced(stream: TextIO, path: Path) -> bool:
 
 
 class _LogFile(RotatingFileHandler):
-    """Makes its folder when the first record comes; says once on stderr when it cannot write."""
+    """Shared by processes, any of which may rotate it. Makes its folder when the first record comes; says once on
+    stderr when it cannot write, and tries again with every record: a disk does not stay full.
+    """
+
+    _has_said_so = False
 
     def _open(self) -> Any:
         Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
         return super()._open()
 
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        self._leave_rotated()
+        return bool(super().shouldRollover(record))
+
+    def doRollover(self) -> None:
+        from filelock import FileLock
+
+        with FileLock(f"{self.baseFilename}.lock"):
+            self._leave_rotated()
+            if self.stream is not None:  # else another process was faster
+                super().doRollover()
+
+    def _leave_rotated(self) -> None:
+        """The next record goes to the file of now, should another process have put it in this one's place."""
+        if self.stream is not None and _is_replaced(self.stream, Path(self.baseFilename)):
+            self.stream.close()
+            self.stream = None  # the base class opens it again
+
     def handleError(self, record: logging.LogRecord) -> None:
         error = sys.exc_info()[1]
-        self.setLevel(logging.CRITICAL + 1)
-        print(f"completer: cannot write the log {self.baseFilename}: {error}; going on without it", file=sys.stderr)
+        if self.stream is not None:
+            with contextlib.suppress(OSError):  # what could not be written is tried once more, and dropped
+                self.stream.close()
+            self.stream = None
+        if not self._has_said_so:
+            self._has_said_so = True
+            print(f"completer: cannot write the log {self.baseFilename}: {error}; going on without it", file=sys.stderr)
 
 
 class _TextFree(logging.Formatter):
