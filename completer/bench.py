@@ -85,6 +85,22 @@ WARM_SHARE = 0.7
 """Of the time there is for filling holes."""
 
 
+LOAD_KS = (1, 3, 5)
+LOAD_PROMPT = PromptConfig(prefix_tokens=384, suffix_tokens=128, context_tokens=0)
+MOST_USERS = 64
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """1,4,16 as numbers of users, each once, in order."""
+    try:
+        found = sorted({int(part) for part in (value or "").split(",") if value})
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 1,4,16") from None
+    if any(not 1 <= users <= MOST_USERS for users in found):
+        raise click.BadParameter(f"{value} has a number of users that is not between 1 and {MOST_USERS}")
+    return tuple(found)
+
+
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @takes_config("model.target", "model.draft", "model.device", "model.dtype", "model.threads", "speculation.exact")
@@ -97,6 +113,9 @@ WARM_SHARE = 0.7
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Draws the files and the holes.")
 @click.option("--minutes", type=click.FloatRange(min=0.1), help="Fill no more holes after this time.")
 @click.option("--peers", is_flag=True, help="Measure transformers' own decoding too, plain and speculative.")
+@click.option(
+    "--concurrency", "users", callback=_numbers, metavar="N,N,...", help="Serve so many users at once instead."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def bench(
     config: Config,
@@ -108,17 +127,25 @@ def bench(
     seed: int,
     minutes: float | None,
     peers: bool,
+    users: tuple[int, ...],
     as_json: bool,
 ) -> None:
     """Measure plain and speculative decoding on this machine. Ctrl-C ends it with what has been measured so far.
 
     PATH: files and folders to take holes from; without any, the packages of the running Python. Which places are
-    drawn depends on the files and the seed alone.
+    drawn depends on the files and the seed alone. With --concurrency: so many users at once, with drafts from
+    n-gram lookup of each k (0, plain decoding, and 1, 3 and 5 unless told otherwise).
 
     \b
     completer bench --quick
     completer bench ~/my/project --source ngram --k 4 --k 8 --json
+    completer bench --concurrency 1,4,16,32 --k 3
     """
+    if users:
+        if quick or sources or wanted or minutes or peers:
+            raise click.UsageError("--concurrency goes with --k, --seed, the model's options and --json alone")
+        _bench_load(config, paths, users, ks or LOAD_KS, seed, as_json)
+        return
     from completer.bench_report import document_of, print_report
     from completer.source_files import environment_folders, find_source_files
 
@@ -200,6 +227,47 @@ def _measure(
     in_use = [target_model, *([draft_model] if draft_model is not None and has_drafted else [])]
     in_use_bytes = sum(weight_bytes(model, config.model) for model in in_use)
     return Measured(config, target_model, draft_model, passes, [*warm, *cold], peer_runs, peak_bytes, in_use_bytes)
+
+
+def _bench_load(
+    config: Config, paths: tuple[Path, ...], users: tuple[int, ...], ks: Sequence[int], seed: int, as_json: bool
+) -> None:
+    from completer.bench_report import load_document, print_load
+    from completer.concurrency import Run, User, pass_ms, serve, users_of
+    from completer.evaluation.pipelines import plain_prompt
+    from completer.holes import BLOCK_TOKENS, draw_holes
+    from completer.loading import load_engine
+    from completer.source_files import environment_folders, find_source_files
+
+    files = find_source_files(paths or environment_folders(), seed, Privacy(config.privacy).refusal)
+    make_room()
+    config = replace(config, prompt=LOAD_PROMPT)
+    engine = load_engine(config)
+    most = max(users)
+    holes = draw_holes(files, {"line": most - most // 2, "block": most // 2}, seed, engine.limits.budget)
+    if len(holes) < most:
+        raise CompleterError(f"the files have {len(holes)} places for {most} users; name more files or folders")
+    all_ks = (0, *ks)
+    with progress("prompts", most) as advance:
+        everybody: list[User] = []
+        for hole in holes:
+            everybody += users_of(engine.target, [plain_prompt(engine, hole.request())], BLOCK_TOKENS + max(all_ks) + 1)
+            advance(1)
+    runs: list[Run] = []
+    passes = {}
+    with progress("loads", len(users) * len(all_ks)) as advance:
+        for turn, count in enumerate(users):
+            passes[count] = pass_ms(engine.target, everybody[:count], all_ks)
+            shift = turn % len(all_ks)
+            of_count = []
+            for k in all_ks[shift:] + all_ks[:shift]:
+                of_count.append(serve(engine.target, everybody[:count], k, BLOCK_TOKENS, engine.stop_token_ids))
+                advance(1)
+            runs += sorted(of_count, key=lambda run: run.k)
+    document = load_document(config, engine.target, runs, passes, [len(user.prompt_ids) for user in everybody])
+    click.echo(json.dumps(document)) if as_json else print_load(document)
+    if config.speculation.exact == "canonical" and document["unequal"]:
+        click.get_current_context().exit(1)
 
 
 def _passes(engine: "Engine", plan: Plan, files: "Sequence[SourceFile]") -> dict[int, Mapping[int, list[float]]]:

@@ -9,6 +9,9 @@ from typing import Any
 from completer import __version__, machine
 from completer.arms import PLAIN_ARM, WARM, Arm, Run
 from completer.backends.chosen import choose_threads
+from completer.backends.target import BatchTarget, Target
+from completer.concurrency import Run as LoadRun
+from completer.concurrency import rows_of, unequal
 from completer.config import Config
 from completer.models.store import InstalledModel
 from completer.peers import PeerRun
@@ -176,6 +179,48 @@ def print_report(document: Mapping[str, Any]) -> None:
     console.print(f"peak memory: {document['peak_memory_bytes'] / 1e9:.2f} GB, {ratio:.2f} times the weights in use")
     for hole in document["unequal"]:
         console.print(f"the text was not the same: {hole}")
+
+
+def load_document(
+    config: Config,
+    target: Target,
+    runs: Sequence[LoadRun],
+    passes: dict[int, dict[int, list[float]]],
+    prompt_tokens: Sequence[int],
+) -> dict[str, Any]:
+    return {
+        "batched": isinstance(target, BatchTarget),
+        "machine": [machine.processor(), *machine.vector_instructions()],
+        "threads": choose_threads(config.model),
+        "prompt_tokens": statistics.median(prompt_tokens),
+        "loads": [*rows_of(runs, passes)],
+        "unequal": unequal(runs),
+    }
+
+
+def print_load(document: Mapping[str, Any]) -> None:
+    """A table on stdout, and up to how many users each k pays."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if Console().is_terminal else 120)
+    how = "in one pass" if document["batched"] else "one after the other: this backend does not batch"
+    prompts = f"prompts of {document['prompt_tokens']:.0f} tokens (median)"
+    console.print(f"{document['threads']} threads; users are served {how}; {prompts}")
+    table = Table("users", "k", "pass ms", "tokens/pass", "tokens/s", "ms/token", "90 %", "answer ms", "speedup")
+    for row in document["loads"]:
+        table.add_row(
+            str(row["users"]), str(row["k"]), f"{row['pass_ms'][1]:.0f}", f"{row['tokens_a_pass']:.2f}",
+            f"{row['tokens_per_s']:.1f}", f"{row['ms_per_token']:.0f}", f"{row['ms_per_token_p90']:.0f}",
+            f"{row['answer_ms']:.0f}", f"{row['speedup']:.2f}",
+        )  # fmt: skip
+    console.print(table)
+    console.print("pass ms: of k + 1 positions for each user; tokens/pass, ms/token, answer ms: a user's")
+    for k in sorted({row["k"] for row in document["loads"]} - {0}):
+        paying = [row["users"] for row in document["loads"] if row["k"] == k and row["speedup"] > 1]
+        console.print(f"k = {k} pays " + (f"with {', '.join(map(str, paying))} users" if paying else "at no load here"))
+    for run in document["unequal"]:
+        console.print(f"the text was not the same: {run}")
 
 
 def _figure(value: float | None, digits: int) -> str:

@@ -100,7 +100,8 @@ PLAIN = "none"
 class RoundState:
     """What a planner may look at before a round. offers: drafts of the lookup sources by name, empty ones left out.
 
-    deadline_ms: of the engine's clock, by which the first line is wanted.
+    deadline_ms: of the engine's clock, by which the first line is wanted. load: texts that share the target pass; the
+    engine serves one at a time.
     """
 
     offers: Mapping[str, Draft]

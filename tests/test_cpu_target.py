@@ -10,7 +10,7 @@ from gguf import GGMLQuantizationType
 
 from completer.backends.cpu import library as native
 from completer.backends.cpu import weights_file
-from completer.backends.cpu.cpu_target import CpuRows, CpuTarget
+from completer.backends.cpu.cpu_target import CpuKVCache, CpuRows, CpuTarget
 from completer.backends.torch_target import TorchTarget
 from completer.errors import ModelCorrupt, ModelError
 from completer.models.conversion import open_gguf, write_folder
@@ -76,6 +76,36 @@ def test_the_bits_do_not_depend_on_width_threads_or_instructions(folder, monkeyp
     target = CpuTarget.load(folder, threads)
     for widths in ([150], [1] * 150, [7] * 21 + [3], [16, 100, 34], [2, 3, 4, 5, 8, 9, 15, 17, 31, 33, 23]):
         assert np.array_equal(logits(target, widths), expected), widths
+
+
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_several_texts_in_one_pass_are_each_as_alone_to_the_bit(folder, monkeypatch, level, threads):
+    monkeypatch.setenv(native.LEVEL_VARIABLE, level)
+    target = CpuTarget.load(folder, threads)
+    texts = [(PROMPT[:90], 1), (PROMPT[20:40], 9), (PROMPT[7:23], 4), (PROMPT[:60], 60), (PROMPT[40:140], 70)]
+
+    def caches() -> list[CpuKVCache]:
+        read = [target.new_cache(len(text)) for text, _ in texts]
+        for cache, (text, width) in zip(read, texts, strict=True):
+            if len(text) > width:
+                target.forward(cache, text[:-width], 0)
+        return read
+
+    alone, together = caches(), caches()
+    expected = [
+        target.forward(cache, text[-width:], width).argmax() for cache, (text, width) in zip(alone, texts, strict=True)
+    ]
+    parts = [(cache, text[-width:]) for cache, (text, width) in zip(together, texts, strict=True)]
+    assert target.forward_batch(parts) == expected
+    for one, other in zip(alone, together, strict=True):
+        assert one.length == other.length and np.array_equal(one._memory, other._memory)
+
+
+def test_a_part_wider_than_a_sweep_is_refused(folder):
+    target = CpuTarget.load(folder, threads=2)
+    with pytest.raises(ValueError, match="a part of 150 tokens is wider than 128"):
+        target.forward_batch([(target.new_cache(150), PROMPT)])
 
 
 def test_the_row_that_judges_a_draft_has_not_seen_it(folder):

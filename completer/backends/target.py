@@ -1,7 +1,7 @@
 """What the engine asks of a model: append tokens to a KV cache, and answer for the last few positions."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,17 @@ class Target(Protocol):
         """Append token_ids to cache and answer for the last `rows` of them, 0 <= rows <= len(token_ids).
 
         The row of a position has seen that position and those before it, never one behind it.
+        """
+
+
+@runtime_checkable
+class BatchTarget(Target, Protocol):
+    """One that reads its weights once for the tokens of several texts."""
+
+    def forward_batch(self, parts: Sequence[tuple[KVCache, Sequence[int]]]) -> list[list[int]]:
+        """Append its tokens to each cache; for each part, the most probable token behind every one of them.
+
+        As many calls of forward would answer the same.
         """
 
 

@@ -74,6 +74,17 @@ EXPORT int32_t completer_forward(Model* model, const Cache* cache, const int32_t
     }
 }
 
+// See Model::forward_batch. Returns 0, or 1 when memory does not suffice.
+EXPORT int32_t completer_forward_batch(Model* model, const Part* parts, int32_t count,
+                                       const int32_t* token_ids, float* logits, TopTwo* top) {
+    try {
+        model->forward_batch(parts, count, token_ids, logits, top);
+        return 0;
+    } catch (const std::exception&) {
+        return 1;
+    }
+}
+
 EXPORT float completer_log_sum_exp(const float* logits, int32_t size, const char* level) {
     return choose_kernels(level)->log_sum_exp(logits, size);
 }

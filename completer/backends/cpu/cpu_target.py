@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from completer.backends.cpu.library import TOP_TWO, Cache, Shape, Tensor, level, library, log_sum_exp
+from completer.backends.cpu.library import MOST_WIDTH, TOP_TWO, Cache, Part, Shape, Tensor, level, library, log_sum_exp
 from completer.backends.cpu.weights_file import FLOATS, WeightsFile
 from completer.backends.target import Allowed, KVCache
 from completer.errors import ModelCorrupt, ModelError, ResourceError
@@ -96,13 +96,7 @@ class CpuTarget:
         width = len(token_ids)
         if not 0 <= rows <= width or width == 0:
             raise ValueError(f"cannot answer for {rows} rows of a pass over {width} tokens")
-        if cache.length + width > cache.capacity:
-            raise ModelError(
-                f"{cache.length + width} tokens do not fit the KV cache of {cache.capacity}; lower the prompt budget"
-            )
-        ids = np.asarray(token_ids, np.int32)
-        if ids.min() < 0 or ids.max() >= self.vocabulary_size:
-            raise ValueError(f"a token id is not below the vocabulary's {self.vocabulary_size}")
+        ids = self._checked(cache, token_ids)
         logits = np.empty((rows, self._row_values), np.float32)
         top = np.empty(rows, TOP_TWO)
         failed = library().completer_forward(
@@ -112,6 +106,50 @@ class CpuTarget:
             raise ResourceError(f"not enough memory for a pass over {width} tokens; choose a smaller model")
         cache.length += width
         return CpuRows(logits[:, : self.vocabulary_size], top)
+
+    def forward_batch(self, parts: Sequence[tuple[KVCache, Sequence[int]]]) -> list[list[int]]:
+        """Whole parts in sweeps of at most MOST_WIDTH tokens, each part no wider than that."""
+        answers: list[list[int]] = []
+        while len(answers) < len(parts):
+            left, taken = MOST_WIDTH, len(answers)
+            while taken < len(parts) and len(parts[taken][1]) <= left:
+                left -= len(parts[taken][1])
+                taken += 1
+            if taken == len(answers):
+                raise ValueError(f"a part of {len(parts[taken][1])} tokens is wider than {MOST_WIDTH}")
+            answers += self._sweep(parts[len(answers) : taken])
+        return answers
+
+    def _sweep(self, parts: Sequence[tuple[KVCache, Sequence[int]]]) -> list[list[int]]:
+        native, ids = (Part * len(parts))(), []
+        for i, (cache, token_ids) in enumerate(parts):
+            assert isinstance(cache, CpuKVCache)
+            ids.append(self._checked(cache, token_ids))
+            native[i] = Part(cache.native(), len(token_ids))
+        all_ids = np.concatenate(ids)
+        logits = np.empty((len(all_ids), self._row_values), np.float32)
+        top = np.empty(len(all_ids), TOP_TWO)
+        failed = library().completer_forward_batch(
+            self._native, native, len(parts), all_ids.ctypes.data, logits.ctypes.data, top.ctypes.data
+        )
+        if failed:
+            raise ResourceError(f"not enough memory for a pass over {len(all_ids)} tokens; choose a smaller model")
+        best, answers = top["first"].tolist(), []
+        for cache, token_ids in parts:
+            cache.length += len(token_ids)
+            answers.append(best[: len(token_ids)])
+            del best[: len(token_ids)]
+        return answers
+
+    def _checked(self, cache: CpuKVCache, token_ids: Sequence[int]) -> np.ndarray:
+        """The ids, which the model has and the cache has room for."""
+        wanted = cache.length + len(token_ids)
+        if wanted > cache.capacity:
+            raise ModelError(f"{wanted} tokens do not fit the KV cache of {cache.capacity}; lower the prompt budget")
+        ids = np.asarray(token_ids, np.int32)
+        if ids.min() < 0 or ids.max() >= self.vocabulary_size:
+            raise ValueError(f"a token id is not below the vocabulary's {self.vocabulary_size}")
+        return ids
 
 
 def _shape_of(weights: WeightsFile) -> Shape:

@@ -45,6 +45,13 @@ class Cache(ctypes.Structure):
     _fields_ = [("memory", c_void_p), ("capacity", c_int32), ("length", c_int32)]
 
 
+class Part(ctypes.Structure):
+    _fields_ = [("cache", Cache), ("width", c_int32)]
+
+
+MOST_WIDTH = 128
+"""Tokens of a batched pass."""
+
 _SIGNATURES = {
     "completer_level": (c_char_p, [c_char_p]),
     "completer_matrix_bytes": (c_int64, [POINTER(Tensor)]),
@@ -52,6 +59,7 @@ _SIGNATURES = {
     "completer_close": (None, [c_void_p]),
     "completer_padded_vocabulary": (c_int32, [c_void_p]),
     "completer_forward": (c_int32, [c_void_p, POINTER(Cache), c_void_p, c_int32, c_int32, c_void_p, c_void_p]),
+    "completer_forward_batch": (c_int32, [c_void_p, POINTER(Part), c_int32, c_void_p, c_void_p, c_void_p]),
     "completer_log_sum_exp": (c_float, [c_void_p, c_int32, c_char_p]),
     "completer_top_two": (None, [c_void_p, c_int32, c_char_p, c_void_p]),
     "completer_multiply": (c_int32, [POINTER(Tensor), c_void_p, c_int32, c_void_p, c_char_p]),

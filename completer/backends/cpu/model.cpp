@@ -7,7 +7,6 @@
 namespace completer {
 namespace {
 
-constexpr int kMostWidth = 128;       // rows of one sweep over the weights
 constexpr size_t kPieceBytes = 192 << 10;  // of weights that a thread takes at a time
 constexpr int kPieceBlocks = 32;      // of activations
 
@@ -25,23 +24,31 @@ void Model::forward(const Cache& cache, const int32_t* token_ids, int width, int
         const int first_answer = std::max(width - rows, start);
         const int answers = std::max(0, start + count - first_answer);
         const int answered = std::max(0, start - (width - rows));
-        forward_narrow(behind, token_ids + start, count, answers,
-                       logits + static_cast<size_t>(answered) * padded_vocabulary(), top + answered);
+        const Part part{behind, count};
+        sweep(&part, 1, token_ids + start, answers,
+              logits + static_cast<size_t>(answered) * padded_vocabulary(), top + answered);
         behind.length += count;
     }
 }
 
-void Model::forward_narrow(const Cache& cache, const int32_t* token_ids, int width, int rows, float* logits,
-                           TopTwo* top) {
-    const int past = cache.length;
-    reserve(width, past + width);
+void Model::forward_batch(const Part* parts, int count, const int32_t* token_ids, float* logits, TopTwo* top) {
+    int width = 0;
+    for (int i = 0; i < count; ++i) width += parts[i].width;
+    sweep(parts, count, token_ids, width, logits, top);
+}
+
+void Model::sweep(const Part* parts, int count, const int32_t* token_ids, int rows, float* logits,
+                  TopTwo* top) {
+    lay_out(parts, count);
+    const int width = static_cast<int>(places_.size());
+    reserve(width, extent_);
     embed(token_ids, width);
-    prepare_angles(past, width);
+    prepare_angles(width);
     const float* residual = nullptr;
     for (int i = 0; i < shape_.layers; ++i) {
         const Layer& layer = weights_.layers[i];
         normalise(residual, layer.attention_norm, 0, width);
-        attend(layer, layer_cache(cache, i), past, width);
+        attend(layer, i, parts, width);
         normalise(projected_.data(), layer.mlp_norm, 0, width);
         run_mlp(layer, width);
         residual = projected_.data();
@@ -53,6 +60,28 @@ void Model::forward_narrow(const Cache& cache, const int32_t* token_ids, int wid
         for (int row = begin; row < end; ++row)
             top[row] = kernels_.top_two(logits + static_cast<size_t>(row) * padded_vocabulary(), shape_.vocabulary);
     });
+}
+
+// Which rows and queries of the pass are whose.
+void Model::lay_out(const Part* parts, int count) {
+    places_.clear();
+    first_rows_.clear();
+    pieces_.clear();
+    extent_ = 0;
+    for (int i = 0; i < count; ++i) {
+        const int past = parts[i].cache.length, width = parts[i].width;
+        first_rows_.push_back(static_cast<int>(places_.size()));
+        for (int row = 0; row < width; ++row) places_.push_back({i, past + row});
+        extent_ = std::max(extent_, whole_tiles(past + width));
+    }
+    const int sharing = shape_.heads / shape_.key_heads;
+    const int all = static_cast<int>(places_.size()) * shape_.heads;
+    const int together = std::clamp((all + pool_.threads() - 1) / pool_.threads(), 1, kMostQueries);
+    for (int i = 0; i < count; ++i) {
+        const int queries = parts[i].width * sharing;
+        for (int first = 0; first < queries; first += together)
+            pieces_.push_back({i, first, std::min(together, queries - first)});
+    }
 }
 
 void Model::reserve(int width, int positions) {
@@ -83,13 +112,13 @@ void Model::embed(const int32_t* token_ids, int width) {
                                 hidden_.data() + static_cast<size_t>(row) * shape_.hidden);
 }
 
-void Model::prepare_angles(int first_position, int width) {
+void Model::prepare_angles(int width) {
     const int half = shape_.head_size / 2;
     for (int i = 0; i < half; ++i) {
         const float frequency =
             1.0f / static_cast<float>(std::pow(static_cast<double>(shape_.rope_base), static_cast<double>(i) / half));
         for (int row = 0; row < width; ++row) {
-            const double angle = static_cast<float>(first_position + row) * frequency;
+            const double angle = static_cast<float>(places_[row].position) * frequency;
             cosines_.data()[row * half + i] = static_cast<float>(std::cos(angle));
             sines_.data()[row * half + i] = static_cast<float>(std::sin(angle));
         }
@@ -109,29 +138,28 @@ void Model::normalise(const float* residual, const float* weight, int first, int
     });
 }
 
-void Model::attend(const Layer& layer, const LayerCache& cache, int past, int width) {
+void Model::attend(const Layer& layer, int number, const Part* parts, int width) {
     multiply({{&layer.query, queries_.data()}, {&layer.key, keys_.data()}, {&layer.value, values_.data()}},
              activations(width, shape_.hidden));
     pool_.run(width, 1, [&](int begin, int end, int) {
-        for (int row = begin; row < end; ++row) place(layer, cache, past, row);
+        for (int row = begin; row < end; ++row)
+            place(layer, layer_cache(parts[places_[row].part].cache, number), row);
     });
-    const int sharing = shape_.heads / shape_.key_heads;
-    const int queries = width * sharing;  // of one key head
-    const int wanted = (queries * shape_.key_heads + pool_.threads() - 1) / pool_.threads();
-    const int in_task = std::clamp(wanted, 1, kMostQueries);
-    const int tasks = (queries + in_task - 1) / in_task;
-    const int extent = whole_tiles(past + width);
-    pool_.run(tasks * shape_.key_heads, 1, [&](int begin, int end, int thread) {
-        for (int number = begin; number < end; ++number) {
-            AttentionTask task{cache, number / tasks, 0, {}, {}, {}, nullptr, extent};
-            task.scratch = scores_.data() + static_cast<size_t>(thread) * kMostQueries * extent;
-            const int first = number % tasks * in_task;
-            for (int query = first; query < std::min(first + in_task, queries); ++query) {
-                const int row = query / sharing, head = task.head * sharing + query % sharing;
+    const int sharing = shape_.heads / shape_.key_heads, pieces = static_cast<int>(pieces_.size());
+    pool_.run(pieces * shape_.key_heads, 1, [&](int begin, int end, int thread) {
+        for (int i = begin; i < end; ++i) {
+            const Piece& piece = pieces_[i % pieces];
+            const Part& part = parts[piece.part];
+            const int extent = whole_tiles(part.cache.length + part.width);
+            AttentionTask task{layer_cache(part.cache, number), i / pieces, 0, {}, {}, {}, nullptr, extent};
+            task.scratch = scores_.data() + static_cast<size_t>(thread) * kMostQueries * extent_;
+            for (int query = piece.first; query < piece.first + piece.count; ++query) {
+                const int row = first_rows_[piece.part] + query / sharing;
+                const int head = task.head * sharing + query % sharing;
                 const size_t at = (static_cast<size_t>(row) * shape_.heads + head) * shape_.head_size;
                 task.queries[task.count] = queries_.data() + at;
                 task.outputs[task.count] = mixed_.data() + at;
-                task.positions[task.count++] = past + row;
+                task.positions[task.count++] = places_[row].position;
             }
             kernels_.attend(task);
         }
@@ -145,7 +173,8 @@ void Model::attend(const Layer& layer, const LayerCache& cache, int past, int wi
 }
 
 // Biases and rotary positions of one row; its key and value go to the cache.
-void Model::place(const Layer& layer, const LayerCache& cache, int past, int row) {
+void Model::place(const Layer& layer, const LayerCache& cache, int row) {
+    const int position = places_[row].position;
     const int size = shape_.head_size;
     const float* cosines = cosines_.data() + static_cast<size_t>(row) * size / 2;
     const float* sines = sines_.data() + static_cast<size_t>(row) * size / 2;
@@ -160,8 +189,8 @@ void Model::place(const Layer& layer, const LayerCache& cache, int past, int row
         kernels_.rotate(query + head * size, cosines, sines, size, scale, query + head * size);
     for (int head = 0; head < shape_.key_heads; ++head) {
         kernels_.rotate(key + head * size, cosines, sines, size, 1.0f, key + head * size);
-        kernels_.store_key(cache, head, past + row, key + head * size);
-        kernels_.store_value(cache, head, past + row, value + head * size);
+        kernels_.store_key(cache, head, position, key + head * size);
+        kernels_.store_value(cache, head, position, value + head * size);
     }
 }
 

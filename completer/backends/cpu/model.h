@@ -36,6 +36,14 @@ struct Cache {
     int32_t capacity, length;
 };
 
+// Tokens of one text in a pass: `width` of them, to be appended behind cache.length.
+struct Part {
+    Cache cache;
+    int32_t width;
+};
+
+constexpr int kMostWidth = 128;  // rows of one sweep over the weights
+
 class Model {
 public:
     Model(const Shape& shape, Weights weights, const Kernels& kernels, int threads);
@@ -43,6 +51,10 @@ public:
     // Appends `width` tokens behind cache.length and answers for the last `rows` of them: logits are
     // rows x padded_vocabulary(), top one entry a row. Ids must lie in the vocabulary, and the cache have room.
     void forward(const Cache& cache, const int32_t* token_ids, int width, int rows, float* logits, TopTwo* top);
+
+    // The same for several texts in one sweep over the weights, and answers for every token. token_ids: those of the
+    // first text, then of the next; at most kMostWidth in all.
+    void forward_batch(const Part* parts, int count, const int32_t* token_ids, float* logits, TopTwo* top);
 
     int padded_vocabulary() const { return weights_.head.padded_outputs(); }
 
@@ -52,12 +64,23 @@ private:
         float* out;
     };
 
-    void forward_narrow(const Cache& cache, const int32_t* token_ids, int width, int rows, float* logits, TopTwo* top);
+    // Where a row of the pass belongs.
+    struct Place {
+        int part, position;
+    };
+
+    // Queries of one key head that are looked at together: `count` from `first` on, all of one part.
+    struct Piece {
+        int part, first, count;
+    };
+
+    void sweep(const Part* parts, int count, const int32_t* token_ids, int rows, float* logits, TopTwo* top);
+    void lay_out(const Part* parts, int count);
     void reserve(int width, int positions);
     void embed(const int32_t* token_ids, int width);
-    void prepare_angles(int first_position, int width);
-    void attend(const Layer& layer, const LayerCache& cache, int past, int width);
-    void place(const Layer& layer, const LayerCache& cache, int past, int row);
+    void prepare_angles(int width);
+    void attend(const Layer& layer, int number, const Part* parts, int width);
+    void place(const Layer& layer, const LayerCache& cache, int row);
     void run_mlp(const Layer& layer, int width);
     void normalise(const float* residual, const float* weight, int first, int rows);
     void multiply(std::initializer_list<Product> products, const Activations& x);
@@ -73,6 +96,10 @@ private:
     Buffer<int8_t> quantised_;
     Buffer<float> scales_, sums_;
     Buffer<int32_t> minus_sums_;
+    std::vector<Place> places_;  // of the rows of a pass
+    std::vector<int> first_rows_;  // of its parts
+    std::vector<Piece> pieces_;
+    int extent_ = 0;  // positions of its longest part, in whole tiles
 };
 
 }  // namespace completer
