@@ -75,11 +75,12 @@ def project_of(path: Path | None, workspace: Path | None = None, known: Iterable
 
 
 def branch_of(root: str) -> str:
-    """What git says is checked out at a project's root or above, or ""."""
+    """The branch that is checked out at a project's root or above, or "": in the middle of a rebase there is none."""
     for folder in (Path(root), *Path(root).parents) if root else ():
         git = _git_folder(folder)
         if git is not None:
-            return _read(git / "HEAD").strip()
+            head = _read(git / "HEAD").strip()
+            return head if head.startswith("ref:") else ""
     return ""
 
 

@@ -112,6 +112,12 @@ class Controller:
             suggestions, self._suggestions = self._suggestions, {}
             return News(self.memory.take_news(), dict(self.memory.projects), suggestions, self.cost.as_document())
 
+    def take_all(self) -> News:
+        """As `take_news`, with all that was known before, for a store that holds nothing of it any more."""
+        with self.lock:
+            suggestions, self._suggestions = self._suggestions, {}
+            return News(self.memory.take_all(), dict(self.memory.projects), suggestions, self.cost.as_document())
+
     def rebase(self, known: Mapping[Key, Known], projects: Mapping[str, Project], cost: Cost | None) -> None:
         """Go on from what a store holds, all news taken so far included.
 

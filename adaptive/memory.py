@@ -65,6 +65,19 @@ class Memory:
         self._tallies = {}
         return news
 
+    def take_all(self) -> dict[Key, KeyNews]:
+        """As `take_news`, with all that was known before, for a store that holds nothing of it any more."""
+        news = self.take_news()
+        for key, counts in [*self._all_counts()]:
+            known: Known | Learned = self._learned.get(key) or self._known[key]
+            state = known.state() if isinstance(known, Learned) else known.state
+            if isinstance(known, Learned):
+                known.acceptance.take_news()
+            of_key = news.setdefault(key, KeyNews())
+            of_key.counts = {source: (0.0, table) for source, table in counts.items()}
+            of_key.state, of_key.changes = dict(state), list(known.changes)
+        return news
+
     def rebase(self, known: Mapping[Key, Known], at_s: float) -> None:
         """Go on from what the store holds, which contains all news taken so far."""
         self._is_stored |= self._known.keys()

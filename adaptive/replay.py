@@ -13,7 +13,7 @@ from adaptive.controller import Controller
 from adaptive.cost import TIMED_WIDTHS
 from adaptive.costs import CostTable
 from adaptive.hindsight import best_policy_ms, oracle_ms
-from adaptive.simulation import Simulation
+from adaptive.simulation import Simulation, Walked
 from adaptive.trace import Traced
 from completer.planner import FixedPlanner
 from completer.request import RoundPlanner
@@ -31,16 +31,15 @@ def replay(completions: Sequence[Traced], tables: Sequence[CostTable], seeds: in
     """The regret table as a document. Figures are fractions: of the other's time for regrets and gaps, of the best
     single arm's for the gain. Where chance enters, medians over the seeds."""
     places: dict[Place, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    worst, totals = float("-inf"), []
+    worst = float("-inf")
     for table in tables:
         _add_planners(places, completions, table)
         for index, ms in enumerate(best_policy_ms(completions, table)):
             places[_place(completions[index], table)]["best policy"] += ms
         runs = [_controlled(completions, table, seed) for seed in range(seeds)]
-        worst = max(worst, *(sum(run.values()) / _plain_ms(completions, table) - 1.0 for run in runs))
-        totals.append(statistics.median(sum(run.values()) for run in runs))
+        worst = max(worst, *(whole.worst_slowdown for _, whole in runs))
         for place in {_place(traced, table) for traced in completions}:
-            places[place]["controller"] = statistics.median(run[place] for run in runs)
+            places[place]["controller"] = statistics.median(run[place] for run, _ in runs)
     return _document(places, worst, [table.name for table in tables], completions, seeds)
 
 
@@ -88,14 +87,18 @@ def cold_controller(table: CostTable, seed: int) -> Controller:
     return controller
 
 
-def _controlled(completions: Sequence[Traced], table: CostTable, seed: int) -> dict[Place, float]:
+def _controlled(completions: Sequence[Traced], table: CostTable, seed: int) -> tuple[dict[Place, float], Walked]:
+    """(milliseconds by place, all of it)"""
     controller = cold_controller(table, seed)
     simulation = Simulation(table, random.Random(seed), NOISE)
     run: dict[Place, float] = defaultdict(float)
+    whole = Walked()
     for traced in completions:
         project = Project(traced.project, traced.project, "")
-        run[_place(traced, table)] += simulation.walk(traced, controller.planner(traced.language, project)).ms
-    return run
+        walked = simulation.walk(traced, controller.planner(traced.language, project))
+        run[_place(traced, table)] += walked.ms
+        whole.add(walked)
+    return run, whole
 
 
 def _document(
@@ -150,7 +153,3 @@ def _document(
 
 def _place(traced: Traced, table: CostTable) -> Place:
     return traced.project, traced.language, table.name
-
-
-def _plain_ms(completions: Sequence[Traced], table: CostTable) -> float:
-    return sum(traced.tokens for traced in completions) * table.round_ms(0)

@@ -20,15 +20,28 @@ MAX_TOKENS = 64
 _BEYOND_MISMATCH = 0.6
 
 
+LONG_ROUNDS = 2000
+"""From so many rounds on the controller is to have cost nothing, or next to it."""
+
+
 @dataclass(slots=True)
 class Walked:
-    """What a replay came to. rounds: of them, spec_rounds verified a draft."""
+    """What a replay came to. rounds: of them, speculative_rounds verified a draft.
+
+    worst_slowdown: the most time lost against plain decoding in any beginning of at least LONG_ROUNDS rounds; in all of
+    it where it is shorter.
+    """
 
     ms: float = 0.0
     plain_ms: float = 0.0
     tokens: int = 0
     rounds: int = 0
     speculative_rounds: int = 0
+    _worst: float = -math.inf
+
+    @property
+    def worst_slowdown(self) -> float:
+        return self._worst if self.rounds >= LONG_ROUNDS else self.ms / self.plain_ms - 1.0
 
     def add(self, other: "Walked") -> None:
         self.ms += other.ms
@@ -36,6 +49,8 @@ class Walked:
         self.tokens += other.tokens
         self.rounds += other.rounds
         self.speculative_rounds += other.speculative_rounds
+        if self.rounds >= LONG_ROUNDS:
+            self._worst = max(self._worst, self.ms / self.plain_ms - 1.0)
 
 
 class Simulation:

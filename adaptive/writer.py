@@ -152,6 +152,9 @@ class Writer:
             self.status = store.set_aside(error)
             store.reopen()
             self._version, self._stored = store.version, set()
+            for news in self._unwritten.keys.values():
+                news.changes = []  # they are among all that is known
+            self._unwritten.add(self._controller.take_all())
         except (OSError, sqlite3.Error) as another:
             self._say(f"{self._path} is damaged and cannot be replaced: {another}")
 

@@ -112,6 +112,8 @@ def test_the_branch(folder: Path) -> None:
     assert main.endswith("main")
     git(folder, "checkout", "-b", "other")
     assert branch_of(str(folder)) not in ("", main)
+    (folder / ".git" / "HEAD").write_text("0123456789012345678901234567890123456789\n")
+    assert branch_of(str(folder)) == ""
 
 
 def test_every_part_of_the_environment_tells() -> None:

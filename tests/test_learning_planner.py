@@ -81,11 +81,11 @@ MODEL_ADVERSARIES: dict[str, Callable[[int], float]] = {
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 @pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_it_never_costs_more_than_one_per_cent(table: CostTable, adversary: str, seeds: int) -> None:
-    """From a cold start, over 2,000 rounds of plain decoding, whatever the match length promises."""
+    """From a cold start, at no time after 2,000 rounds, whatever the match length promises."""
     for seed in range(seeds):
-        traces = completions(84, ADVERSARIES[adversary], random.Random(seed), match=16)
+        traces = completions(168, ADVERSARIES[adversary], random.Random(seed), match=16)
         walked = learned_walk(traces, table, seed)
-        assert walked.ms <= 1.01 * walked.plain_ms, (seed, walked)
+        assert walked.worst_slowdown <= 0.01, (seed, walked)
 
 
 @pytest.mark.parametrize("new_tokens", [12, 2000], ids=["one document", "always a new one"])
@@ -96,10 +96,10 @@ def test_neither_does_a_draft_model(table: CostTable, adversary: str, new_tokens
     """Which has to read all of a document that is new to it before it drafts."""
     for seed in range(seeds):
         chance = MODEL_ADVERSARIES[adversary]
-        made = completions(84, lambda token: 0.0, random.Random(seed), match=16, model_chance=chance)
+        made = completions(168, lambda token: 0.0, random.Random(seed), match=16, model_chance=chance)
         traces = [replace(traced, context_tokens=new_tokens, new_tokens=new_tokens) for traced in made]
         walked = learned_walk(traces, table, seed)
-        assert walked.ms <= 1.01 * walked.plain_ms, (seed, walked)
+        assert walked.worst_slowdown <= 0.01, (seed, walked)
 
 
 @pytest.mark.parametrize("widths", ["all widths", "all but one position"])

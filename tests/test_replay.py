@@ -13,7 +13,7 @@ import pytest
 from adaptive.costs import CostTable, read_tables
 from adaptive.hindsight import best_policy_ms, oracle_ms
 from adaptive.replay import fixed_planners, replay
-from adaptive.simulation import Simulation
+from adaptive.simulation import Simulation, Walked
 from adaptive.synthetic import completions
 from adaptive.trace import Offers, Trace, Traced, joined, read_trace, write_trace
 from completer.errors import InputError
@@ -138,3 +138,13 @@ def test_the_cost_tables_that_come_along_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "costs.toml").write_text("[[table]]\nname = 'x'\n")
     with pytest.raises(InputError, match="cost tables"):
         read_tables(tmp_path / "costs.toml")
+
+
+def test_the_worst_slowdown_is_that_of_the_worst_long_beginning() -> None:
+    walked = Walked()
+    walked.add(Walked(ms=300.0, plain_ms=100.0, tokens=100, rounds=100))
+    assert walked.worst_slowdown == pytest.approx(2.0)  # of all there is, so far
+    walked.add(Walked(ms=2000.0, plain_ms=2100.0, tokens=2100, rounds=1900))
+    assert walked.worst_slowdown == pytest.approx(2300 / 2200 - 1.0)
+    walked.add(Walked(ms=2000.0, plain_ms=4000.0, tokens=4000, rounds=2000))
+    assert walked.worst_slowdown == pytest.approx(2300 / 2200 - 1.0)

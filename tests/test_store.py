@@ -189,6 +189,27 @@ def test_a_damaged_file_is_moved_aside_and_nothing_else_stops(
     assert stored_trials(file) == pytest.approx(10.0, rel=0.05)
 
 
+def test_what_was_learned_outlives_a_file_that_is_damaged_meanwhile(file: Path, writers: list[Writer]) -> None:
+    controller, writer = start(file, writers)
+    learn(controller, 30)
+    writer.write_now()
+    changes = [change.cause for change in controller.learned("python", PROJECT).changes]
+    connection = sqlite3.connect(file)
+    connection.execute("drop table days")
+    connection.commit()
+    connection.close()
+    learn(controller, 5)
+    writer.write_now()
+    assert len(list(file.parent.glob("*.damaged-*"))) == 1
+    learn(controller, 5)
+    writer.write_now()
+    writer.close()
+    assert stored_trials(file) == pytest.approx(40.0, rel=0.05)
+    again, _ = start(file, writers)
+    assert trials(again) == pytest.approx(40.0, rel=0.05)
+    assert [change.cause for change in again.learned("python", PROJECT).changes][: len(changes)] == changes
+
+
 @pytest.mark.parametrize(
     "statement",
     ["update keys set state = 'x'", "update keys set state = '[1]'", "update days set tally = '{}'", "drop table days"],
