@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,3 +109,16 @@ async def editor(start_editor: "Callable[[], Awaitable[Editor]]") -> "Editor":
     await editor.initialize()
     await editor.has_status(message="ready", busy=False)
     return editor
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """As a user who may do nothing, where the tests are run by root, whom no permissions bind."""
+    if os.name == "nt" or os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import tracemalloc
@@ -31,6 +32,7 @@ from lsp.frames import as_frame, frame, read_frame
 from lsp.protocol import DAEMON_STATUS, SNOOZE
 from lsp.remote import RunningDaemon, fingerprint
 from lsp.replay import Replay
+from tests.conftest import as_somebody_else
 from tests.editor import AUTOMATIC, Editor, until
 from tests.scripted_engine import Script
 from tests.test_daemon_connection import BEGIN, SHOWN, URI, daemon_status, open_window
@@ -373,14 +375,15 @@ def test_a_socket_that_cannot_be_there_is_an_error_with_its_path():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there the daemon listens on a port")
-@pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() == 0, reason="root may enter every socket")
-def test_a_socket_of_somebody_else_is_an_error(tmp_path):
-    with socket.socket(socket.AF_UNIX) as other:
-        other.bind(str(tmp_path / "s.sock"))
+def test_a_socket_of_somebody_else_is_an_error():
+    with socket.socket(socket.AF_UNIX) as other, tempfile.TemporaryDirectory() as name:
+        path = Path(name, "s.sock")
+        Path(name).chmod(0o755)
+        other.bind(str(path))
         other.listen()
-        (tmp_path / "s.sock").chmod(0)
-        with pytest.raises(ResourceError, match="permission denied"):
-            ask(tmp_path / "s.sock", "completer/daemonStatus")
+        path.chmod(0)
+        with as_somebody_else(), pytest.raises(ResourceError, match="permission denied"):
+            ask(path, "completer/daemonStatus")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from completer import paths
 from completer.config_source import ConfigSource
-from lsp.connect import reach_daemon
+from lsp.connect import DaemonUnavailable, connect, reach_daemon
 from lsp.control import ask
 from lsp.endpoint import socket_path
 from lsp.frames import as_frame, frame
@@ -27,7 +27,7 @@ from lsp.server import CompleterServer
 from lsp.service import Service
 from lsp.suggestions import Suggestion
 from lsp.text import Text
-from tests.conftest import ROOT
+from tests.conftest import ROOT, as_somebody_else
 from tests.editor import AUTOMATIC, Editor, until, within
 from tests.scripted_engine import load_scripted
 
@@ -158,6 +158,14 @@ async def test_only_the_user_can_reach_the_socket(open_window):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert path.name == f"{os.getuid()}-1.sock"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can become another user")
+async def test_another_user_cannot_connect(open_window):
+    window, path = await open_window(), str(socket_path())
+    with as_somebody_else(), pytest.raises(DaemonUnavailable, match="permission denied"):
+        connect(path)
+    assert await suggestion(window) == SHOWN
 
 
 async def test_a_daemon_whose_socket_is_removed_listens_again(open_window):
