@@ -22,7 +22,7 @@ from lsp.documents import Cell
 from lsp.feedback import Feedback
 from lsp.inline_completion import InlineCompletions
 from lsp.items import inline_item, popup_item
-from lsp.progress import LoadingProgress
+from lsp.progress import Progress
 from lsp.protocol import ACCEPT_COMMAND, DID_FOCUS, DID_PARTIALLY_ACCEPT, DID_REJECT, DID_SHOW, SNOOZE
 from lsp.service import Service
 from lsp.session import Session
@@ -205,7 +205,7 @@ class CompleterServer(LanguageServer):
         self.service = service
         self.session = Session(service, self.protocol.notify)
         self.status = Status(self.session)
-        self._progress = LoadingProgress(self, service.worker)
+        self._progress = Progress(self, service)
         self.feedback = Feedback(service.learner, asyncio.get_running_loop().call_later, self.session.text_of)
         self._completions = InlineCompletions(self.session, self.status, self.feedback.answered)
         self._hung_up = threading.Event()
