@@ -1,4 +1,6 @@
-"""Random edits, requests, cancels, kills, disconnects and garbage over four windows: nothing breaks, nothing drifts."""
+"""Random edits, requests, cancels, kills, hangs, disconnects and garbage over four windows: nothing breaks, nothing
+drifts.
+"""
 
 import asyncio
 import os
@@ -73,7 +75,7 @@ class Chaos:
             self.huge: 1,
         }
         if may_kill:
-            kinds |= {self.kill_daemon: 1, self.kill_window: 1}
+            kinds |= {self.kill_daemon: 1, self.kill_window: 1, self.hang_daemon: 1}
         (kind,) = self.random.choices([*kinds], weights=[*kinds.values()])
         await kind(window, uri)
         if self.random.random() < 0.3:
@@ -112,10 +114,13 @@ class Chaos:
         del window.texts[uri]
         self.open_document(window)
 
-    async def kill_daemon(self, window: Editor, uri: str) -> None:
+    async def kill_daemon(self, window: Editor, uri: str, how: signal.Signals = signal.SIGKILL) -> None:
         status = await asyncio.to_thread(ask, socket_path(), DAEMON_STATUS)
         if status is not None:
-            os.kill(status["pid"], signal.SIGKILL)
+            os.kill(status["pid"], how)
+
+    async def hang_daemon(self, window: Editor, uri: str) -> None:
+        await self.kill_daemon(window, uri, signal.SIGSTOP)
 
     async def kill_window(self, window: Editor, uri: str) -> None:
         window.process.kill()
@@ -167,6 +172,7 @@ async def test_chaos(script, monkeypatch, steps, deadly, settled):
     """deadly: the first steps, in which daemons and windows are killed; settled: from when on memory is to be flat."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("COMPLETER_SERVICE_IDLE_EXIT_MINUTES", "1")
+    monkeypatch.setenv("TEST_PING_S", "2")
     script.write(otherwise="value = 1\nother = 2\n", chunk=4)
     chaos = Chaos(script, seed=steps)
     await chaos.start()
