@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adaptive.buckets import MATCH_EDGES
+from adaptive.news import SuggestionCount
+from adaptive.profile import uses_of
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -24,7 +26,7 @@ def print_summary(document: dict[str, Any]) -> None:
 
 
 def print_profile(profile: dict[str, Any]) -> None:
-    """What several together have seen: by language and source, tokens that were judged, and how many accepted."""
+    """What several have seen together: by language and source, tokens judged and accepted; by language, all in all."""
     for models in profile["models"]:
         print(f"learned with {models['target']}, draft {models['draft']}, weights {models['weights']}")
     table = Table("language", "source", "tokens judged", "accepted", f"by match of {', '.join(map(str, MATCH_EDGES))}+")
@@ -34,6 +36,13 @@ def print_profile(profile: dict[str, Any]) -> None:
                 shares = [yes / (yes + no) if yes + no else None for yes, no in zip(accepted, failed, strict=True)]
                 table.add_row(language, source, f"{judged:,.0f}", share(sum(accepted) / judged), sparkline(shares))
     Console().print(table)
+    table = Table("language", "shown", "accepted", "kept", "tokens", "tokens/s", "speedup")
+    for language, use in uses_of(profile).items():
+        counts = [use.suggestions.get(kind, SuggestionCount()).count for kind in ("shown", "accepted", "kept")]
+        speed = [f"{use.tokens / use.ms * 1000:.1f}", f"{use.plain_ms / use.ms:.2f}"] if use.ms else ["", ""]
+        table.add_row(language, *[f"{count:,}" for count in counts], f"{use.tokens:,.0f}", *speed)
+    if table.row_count:
+        Console().print(table)
 
 
 def print_outlook(outlook: dict[str, Any]) -> None:

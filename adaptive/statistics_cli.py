@@ -101,7 +101,11 @@ def export(source: ConfigSource, file: Path, as_json: bool) -> None:
 
     with open_store() as store:
         environment = environment_in(store, source)
-        profile = profile_of(environment, store.known(environment, time.time())) if environment is not None else {}
+        profile: dict[str, Any] = {}
+        if environment is not None:
+            tallies = ((language, tally) for _, _, language, tally in store.tallies())
+            suggestions = ((key, count) for _, key, count in store.suggestions())
+            profile = profile_of(environment, store.known(environment, time.time()), tallies, suggestions)
     if not profile or not profile["languages"]:
         raise InputError("nothing has been learned yet: there is nothing to export; `completer tune` learns from code")
     _write_profile(profile, file, as_json)

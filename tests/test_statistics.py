@@ -24,7 +24,7 @@ from adaptive.environment import environment_of
 from adaptive.learning import Learning
 from adaptive.news import Key
 from adaptive.page import _bars
-from adaptive.profile import merged, read_profile
+from adaptive.profile import merged, read_profile, uses_of
 from adaptive.report import sparkline
 from adaptive.simulation import Simulation
 from adaptive.statistics import LEAST_CHECKS, _decoding, since_day
@@ -245,7 +245,14 @@ def test_a_profile_carries_no_text_and_no_path_and_warms_a_new_project(
     assert "learned with target, draft" in shown and "python" in shown and "ngram" in shown and "%" in shown
     one, two = read_profile(file), read_profile(twice)
     assert sum(map(_sum, two["languages"].values())) == pytest.approx(2 * sum(map(_sum, one["languages"].values())))
-    assert merged([one])["languages"] == one["languages"]
+    assert merged([one]) == one
+    document = json.loads(completer("stats", "--language", "python", "--json").stdout)
+    use = uses_of(two)["python"]
+    assert use.tokens == 2 * document["decoding"]["tokens"] and use.plain_ms > use.ms > 0
+    assert use.suggestions["shown"].count == 2 * document["suggestions"]["shown"]["count"] > 0
+    assert "speedup" in shown and f"{use.tokens:,.0f}" in shown
+    del one["use"]  # as it was written before
+    assert merged([one, one])["use"] == {} and uses_of(one) == {}
 
 
 def test_an_imported_profile_replaces_the_one_before_and_is_not_said_to_be_in_force(
@@ -329,6 +336,7 @@ def _sum(sources: dict[str, list[list[float]]]) -> float:
         '{"format": "completer-statistics"}',
         '{"format": "x", "version": 1}',
         '{"format": "completer-statistics", "version": 1, "languages": {}}',
+        '{"format": "completer-statistics", "version": 1, "languages": {}, "models": [], "use": {"go": {}}}',
     ],
 )
 def test_what_is_no_profile_is_refused(tmp_path: Path, content: str) -> None:
