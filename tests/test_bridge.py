@@ -206,11 +206,11 @@ def test_a_daemon_that_reads_no_more_is_ended_too(tmp_path, monkeypatch):
 
 
 def test_a_daemon_that_is_slow_but_answers_pings_lives(tmp_path, monkeypatch):
-    spoken = SpokenTo(tmp_path, monkeypatch, ping_s=0.1)
+    spoken = SpokenTo(tmp_path, monkeypatch, ping_s=0.25)
     with spoken.daemon.makefile("rb") as stream:
         spoken.say(id=7, method="textDocument/inlineCompletion", params={})
         pings = 0
-        while pings < 3 * connect.MOST_SILENT_PINGS:
+        while pings < connect.MOST_SILENT_PINGS + 2:
             message = json.loads(read_frame(stream) or b"null")
             if message["method"] == DAEMON_STATUS:
                 pings += 1
