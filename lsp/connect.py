@@ -308,7 +308,7 @@ class Bridge:
 
     def _lost(self, is_stable: bool) -> None:
         with self._lock:
-            self._socket = None
+            self._socket = self._process_id = None
             self._asked_back.clear()
             if self._is_over:
                 return
