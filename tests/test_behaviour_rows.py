@@ -73,7 +73,10 @@ ROWS = {
     "idle": [
         "test_daemon_connection::test_an_idle_model_leaves_the_memory_and_the_next_request_brings_it_back",
     ],
-    "no network at run time": ["test_lsp_behaviour::test_no_network_at_run_time"],
+    "no network at run time": [
+        "test_lsp_behaviour::test_no_network_at_run_time",
+        "test_lsp_real_model::test_it_needs_no_network",
+    ],
     "status": [
         "test_lsp_behaviour::test_status_says_how_far_a_pull_has_come_and_then_loads_the_model",
         "test_lsp_behaviour::test_status_thinking_ready_and_numbers",
