@@ -117,6 +117,19 @@ def test_previous_suggestion_begins_with_the_word_being_typed(tokenizer):
     assert offered(tokenizer, source.offer(start.prompt_ids, 32)) == " value + 1"
 
 
+@pytest.mark.parametrize(
+    ("remainder", "retyped"), [(b"        ", "       "), (b"\t\t", "\t"), (b" ", ""), (b" va", " va"), (b".na", ".na")]
+)
+def test_what_is_left_of_the_line_is_retyped_but_for_a_blank_that_belongs_to_the_next_word(
+    tokenizer, remainder, retyped
+):
+    start = context(tokenizer, "x =", remainder=remainder)
+    sources = DraftSources([], None)
+    sources.start(start)
+    draft = sources.draft(Choice(), {}, start.prompt_ids, remainder, room=8)
+    assert offered(tokenizer, draft) == retyped
+
+
 @pytest.mark.parametrize("source", [NgramSource(), PreviousSuggestionSource()], ids=lambda s: s.name)
 def test_a_source_with_nothing_to_say_offers_the_empty_draft(tokenizer, source):
     start = context(tokenizer, "q")

@@ -38,11 +38,13 @@ class DraftSources:
     ) -> Draft:
         """The chosen draft, at most min(choice.k, room) tokens; while a remainder is left, those that retype it on top.
 
+        Without a draft those alone, but for a blank at the end, which tokenizers join with the word that follows.
         Raises UsageError when the draft model is chosen and there is none.
         """
         self.catch_up_tokens = 0
         k = max(0, min(choice.k, room))
-        retyping_ids = tuple(self._context.tokenizer.encode(remainder.decode("utf-8", "ignore")))
+        retyped = remainder[:-1] if remainder[-1:] in (b" ", b"\t") else remainder
+        retyping_ids = tuple(self._context.tokenizer.encode(retyped.decode("utf-8", "ignore")))
         draft = Draft.EMPTY
         if choice.source == "draft_model" and k > 0:
             if self._draft_model is None:
